@@ -57,7 +57,7 @@ def test_records_without_a_report_are_refused_or_dropped(reports):
     how = ["estimate", "b.csv", *HOW[2:], "--by", "sex"]
     refused = run(*how)
     assert refused.status == 2
-    assert "others in 1 of 301 rows: missing (1)" in refused.err
+    assert "others in 1 of 301 rows (1 missing)" in refused.err
     facts = json.loads(run(*how, "--missing", "drop", "--json").out)
     assert facts["reports"] == 300
     piped = run("estimate", "-", *HOW[2:], "--by", "sex", "--json", stdin=Path("a.csv").read_bytes())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -261,6 +262,28 @@ def test_a_document_that_is_none_of_ours_is_refused(folder, text):
     refuse("certify", "document.json")
 
 
+@pytest.mark.parametrize("text", ["[[0.5, 0.5", '{"format": "extremal-mechanism-9"}', "a,b\nc,d\n"])
+def test_what_is_wrong_with_a_file_is_said_after_its_name(folder, text):
+    Path("wrong.json").write_text(text)
+    for words in (["--prior", "wrong.json"], ["--counts", "wrong.json"]):
+        refuse("design", "-e", "0.7", *words, says="error: wrong.json: ")
+    for command in ("audit", "certify"):
+        refuse(command, "wrong.json", says="error: wrong.json: ")
+    refuse("estimate", "survey.csv", "--column", "answer", "-m", "wrong.json", says="error: wrong.json: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("privatize survey.csv -o new.csv -m m.json --epsilon 0.7", "--epsilon; it is for design, certify"),
+        ("design --prior 0.5,0.5 --epsilom 0.7", "did you mean --epsilon?"),
+        ("design --prior 0.5,0.5 --nothing-like-it", "unknown option: --nothing-like-it (see"),
+    ],
+)
+def test_an_unknown_option_is_answered_by_a_near_one_or_by_who_has_it(folder, words, says):
+    refuse(*words.split(), says=says)
+
+
 def test_an_altered_mechanism_is_refused(folder):
     text = Path("m.json").read_text()
     Path("m.json").write_text(text.replace('"epsilon": "0.7"', '"epsilon": "0.6"'))
@@ -280,8 +303,46 @@ def test_a_matrix_is_no_certified_mechanism(folder):
 def test_the_mechanism_of_another_question_is_refused(folder):
     prior = ex.Prior({"yes": 0.5, "no": 0.5})
     ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.3), 0.3).save("other.json")
-    refuse("privatize", "survey.csv", "-o", "new.csv", "--column", "answer", "-m", "other.json", says="never")
+    refuse(
+        "privatize",
+        "survey.csv",
+        "-o",
+        "new.csv",
+        "--column",
+        "answer",
+        "-m",
+        "other.json",
+        says="'yes', 'no'",
+    )
     refuse("estimate", "survey.csv", "--column", "answer", "-m", "other.json")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["privatize", "-o", "new.csv", "--column", "answer", "-m", "m.json"],
+        ["privatize", "-o", "new.csv", "--columns", "answer,answer2", "-m", "pair.json"],
+        ["estimate", "--column", "answer", "-m", "m.json"],
+        ["estimate", "--column", "answer", "-m", "m.json", "--by", "id"],
+        ["estimate", "--columns", "answer,answer2", "-m", "pair.json"],
+        ["regress", "answer ~ id", "-m", "m.json"],
+        ["change", "secrets.csv", "--column", "answer", "--id-column", "id", "-m", "m.json"],
+        ["round", "-o", "new.csv", "--column", "answer", "--points", "0,1"],
+        ["round", "-o", "new.csv", "--column", "amount", "--points", "0,1"],
+    ],
+    ids=" ".join,
+)
+def test_confidential_values_are_in_no_error(folder, words):
+    """True answers and reports that are no labels: a message goes to terminals and logs."""
+    rows = [f"{i},PRIVATE-{i % 3},PRIVATE-{i % 2},98{i % 2}" for i in range(30)]
+    Path("secrets.csv").write_text("\n".join(["id,answer,answer2,amount", *rows]) + "\n")
+    labels = [(a, b) for a in "xy" for b in "xy"]
+    pair = ex.Prior([0.4, 0.3, 0.2, 0.1], labels)
+    ex.certify(pair, ex.theory.randomized_response_for_pml(pair, 0.3), 0.3).save("pair.json")
+    done = run(words[0], "secrets.csv", *words[1:])
+    assert done.status == 2
+    assert done.error_lines
+    assert not re.search("PRIVATE|98", done.err)
 
 
 def test_a_target_that_exists_or_has_no_folder_is_refused_and_kept(folder):

@@ -298,7 +298,7 @@ def test_integer_labels_of_every_width_are_counted(dtype):
     m = ex.Mechanism(np.full((2, 4), 0.25), outputs=[3, 0, 7, 100])
     reports = np.array([3, 3, 0, 100, 7, 3], dtype=dtype)
     assert ex.ReportCounts(m.outputs).add(reports).counts.tolist() == [3, 1, 1, 1]
-    with pytest.raises(ex.errors.ValuesError, match=r"others in 2 of 4 rows: 5(\.0)? \(2\)"):
+    with pytest.raises(ex.errors.ValuesError, match="others in 2 of 4 rows;"):
         ex.ReportCounts(m.outputs).add(np.array([3, 5, 5, 7], dtype=dtype))
 
 
@@ -386,9 +386,9 @@ def test_an_estimate_prints_and_becomes_json_html_and_a_picture():
         (
             [*REPORTS, "nver", "nver", None],
             ex.errors.ValuesError,
-            "3 of 103 rows: 'nver' (2), missing (1)",
+            "others in 3 of 103 rows (1 missing)",
         ),
-        ({"never": 3, "nver": 2}, ex.errors.ValuesError, "counts of others: 'nver' (2)"),
+        ({"never": 3, "nver": 2}, ex.errors.ValuesError, "others in 2 of 5 rows"),
         ({"never": 3, "once": -2}, ex.errors.ValuesError, "-2 for 'once'"),
         ({"never": 2.5}, ex.errors.ValuesError, "2.5"),
         ({"never": float("nan")}, ex.errors.ValuesError, "counts"),

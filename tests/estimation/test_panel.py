@@ -74,7 +74,7 @@ def test_people_missing_in_a_wave_are_left_out_and_weights_count():
         ((TRUTH,), ["never"], "mechanisms"),
         ((TRUTH, TRUTH), "never", "'never'"),
         ((TRUTH, TRUTH), ["never", "once"], "1 and 2"),
-        ((TRUTH, TRUTH), ["nver"], "'nver' (1)"),
+        ((TRUTH, TRUTH), ["nver"], "others in 1 of 1 rows"),
         ((TRUTH, ex.Mechanism(np.eye(2))), [0], "['never', 'once', 'often'] and [0, 1]"),
     ],
 )

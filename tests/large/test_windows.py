@@ -262,7 +262,7 @@ def test_what_is_no_answer_no_report_or_no_level_is_refused():
     for values in ([100], [-1], ["a"], np.zeros((2, 2), dtype=int), [0.5]):
         with pytest.raises(ValuesError):
             w.privatize(values)
-    with refused(ValuesError, "first 'z'"):
+    with refused(ValuesError, "first in record 2"):
         ex.large.windows(SKEWED, 1.0).privatize(["a", "z"])
     for reports in ([], [-1], [w.prime * w.steps], ["x"], [1.5]):
         with pytest.raises(ValuesError):

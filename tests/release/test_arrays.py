@@ -369,14 +369,14 @@ def test_types_that_numpy_lacks_are_columns_too():
 @pytest.mark.parametrize(
     ("values", "named"),
     [
-        (pa.RunEndEncodedArray.from_arrays([2], ["z"]), "'z' (2)"),
-        (pa.array(["z"], pa.string_view()), "'z' (1)"),
-        (pl.Series([5, None], dtype=pl.Int128), "5 (1), missing (1)"),
-        (np.array([0.25], dtype=np.longdouble), "0.25 (1)"),
-        (pd.Series(pd.period_range("2020", periods=1, freq="D")), "Period('2020-01-01', 'D') (1)"),
+        (pa.RunEndEncodedArray.from_arrays([2], ["z"]), "others in 2 of 2 rows"),
+        (pa.array(["z"], pa.string_view()), "others in 1 of 1 rows"),
+        (pl.Series([5, None], dtype=pl.Int128), "others in 2 of 2 rows, first in record 1 (1 missing)"),
+        (np.array([0.25], dtype=np.longdouble), "others in 1 of 1 rows"),
+        (pd.Series(pd.period_range("2020", periods=1, freq="D")), "others in 1 of 1 rows"),
     ],
 )
-def test_values_of_rare_types_are_refused_by_name(values, named):
+def test_values_of_rare_types_are_counted(values, named):
     for c in (C, D):
         with refused(ValuesError, named):
             c.privatize(values)
@@ -418,13 +418,14 @@ MISSING = {
 
 
 @pytest.mark.parametrize("name", list(MISSING))
-def test_unknown_and_missing_values_are_refused_by_name_and_number(name):
+def test_unknown_and_missing_values_are_counted_and_not_repeated(name):
     with pytest.raises(ValuesError) as caught:
         C.privatize(MISSING[name](["a", "x", None, "a"]))
     message = str(caught.value)
     assert "\n" not in message
-    for part in ("in 2 of 4 rows", "'x' (1)", "missing (1)", "'a', 'bb', 'ccc'"):
+    for part in ("in 2 of 4 rows, first in record 2", "(1 missing)", "'a', 'bb', 'ccc'"):
         assert part in message
+    assert "'x'" not in message
 
 
 @pytest.mark.parametrize("name", list(MISSING))
@@ -459,7 +460,7 @@ def test_unknown_and_missing_values_are_dropped_or_mapped_where_asked(name):
     ids=lambda column: type(column).__name__ + str(kind(column)),
 )
 def test_a_missing_number_never_passes_through(column):
-    with refused(ValuesError, "missing (1)"):
+    with refused(ValuesError, "(1 missing)"):
         D.privatize(column)
     assert set(as_list(D.privatize(column, unknown_as=3))) <= {3, -1, 100}
     assert len(D.privatize(column, unknown="drop")) == 2
@@ -467,7 +468,7 @@ def test_a_missing_number_never_passes_through(column):
 
 def test_only_missing_values_are_refused_too():
     for column in ([None], pd.Series([None]), pl.Series([None]), pa.array([None]), np.array([None])):
-        with refused(ValuesError, "missing (1)"):
+        with refused(ValuesError, "(1 missing)"):
             C.privatize(column)
 
 
@@ -480,11 +481,11 @@ def test_twenty_thousand_unknown_values_are_one_line():
         assert "\n" not in message
         assert len(message) < 600
         assert "20000 of 20000 rows" in message
-        assert "19995 more values" in message
+        assert "unknown 0" not in message
 
 
 def test_values_that_cannot_be_labels_are_unknown():
-    with pytest.raises(ValuesError, match=r"\['a'\] \(1\)"):
+    with refused(ValuesError, "1 of 2 rows"):
         C.privatize([["a"], "a"])
     with refused(ValuesError, "1 of 1 rows"):
         C.privatize(pa.array([["a"]]))
@@ -492,7 +493,7 @@ def test_values_that_cannot_be_labels_are_unknown():
         C.privatize(np.array([1, 2]))
     with refused(ValuesError, "1 of 1 rows"):
         C.privatize(np.array([b"a"]))
-    with refused(ValuesError, "1 of 2 rows: '1'"):
+    with refused(ValuesError, "1 of 2 rows"):
         D.privatize(["1", 3])
     with refused(ValuesError, "1 of 1 rows"):
         C.privatize(np.array(["2024-01-01"], dtype="M8[D]"))
@@ -514,9 +515,9 @@ def test_what_is_no_column_is_refused(values):
         C.privatize(values)
 
 
-def test_values_of_numpy_are_named_as_what_they_are():
+def test_values_of_numpy_are_never_repeated():
     for values in ([np.int64(5), np.str_("z")], np.array([np.int64(5), np.str_("z")], dtype=object)):
-        with refused(ValuesError, "2 of 2 rows: 5 (1), 'z'"):
+        with refused(ValuesError, "others in 2 of 2 rows, first in record 1"):
             C.privatize(values)
     with refused(ValuesError, "unknown_as"):
         C.privatize(["a"], unknown_as=np.int64(3))
@@ -584,7 +585,7 @@ def test_codes_that_are_no_rows_are_refused_in_every_dtype(n):
             if 0 <= code < n:
                 assert c.privatize_codes(codes, allow_true_answers=True).tolist() == [0, code, 1], dtype
             else:
-                with pytest.raises(ValuesError, match=rf"others in 1 of 3 rows, {code} first"):
+                with pytest.raises(ValuesError, match=r"others in 1 of 3 rows, first in record 2"):
                     c.privatize_codes(codes, allow_true_answers=True)
 
 

@@ -512,13 +512,13 @@ def dirty(spark):
     return spark.range(0, 100, 1, 4).select("id", answer.alias("answer"), number.alias("number"))
 
 
-REFUSAL = r"of 'answer' .* others in 10 of 100 rows: 'stranger' \(5\), 'BB' \(2\), missing \(3\); correct"
+REFUSAL = r"of 'answer' .* others in 10 of 100 rows \(3 missing, 2 like a label but for case, spaces or type\); correct"
 
 
-def test_unknown_and_missing_values_are_refused_by_name(dirty):
+def test_unknown_and_missing_values_are_counted_and_not_repeated(dirty):
     keyed = {"keyed": ex.Keyed(KEY, "id")}
     expect(ValuesError, REFUSAL, lambda: ex.privatize(dirty, {"answer": C}, **keyed))
-    nan = r"of 'number' .* in 10 of 100 rows: missing \(10\); correct"
+    nan = r"of 'number' .* in 10 of 100 rows \(10 missing\); correct"
     expect(ValuesError, nan, lambda: ex.privatize(dirty, {"number": D}))
 
 
@@ -545,10 +545,10 @@ def test_unknown_values_can_be_dropped_or_counted_as_a_label(dirty):
 
 
 @pytest.mark.slow
-def test_of_many_unknown_values_a_few_are_named(spark):
+def test_many_unknown_values_are_one_line(spark):
     frame = spark.range(0, 5_000, 1, 2).select("id", F.lit("a").alias("answer"))
     frame = frame.withColumn("other", F.col("id").cast("string"))
-    text = r"of 'other' .* in 5000 of 5000 rows: '\d+' \(1\), .*, \d+ (or more )?more values; correct"
+    text = r"of 'other' .* in 5000 of 5000 rows; correct"
     expect(ValuesError, text, lambda: ex.privatize(frame, {"answer": C, "other": C}))
 
 
@@ -719,7 +719,7 @@ def test_values_that_were_refused_are_not_in_the_logs(spark, folder, tmp_path):
     pd.DataFrame({"answer": ["a", stranger]}).to_parquet(tmp_path / "values.parquet")
     frame = spark.read.parquet(str(tmp_path / "values.parquet"))
     with telling(spark):
-        expect(ValuesError, stranger, lambda: ex.privatize(frame, {"answer": C}))
+        expect(ValuesError, "others in 1 of 2 rows;", lambda: ex.privatize(frame, {"answer": C}))
     logs = [folder / "spark.log", *folder.joinpath("events").iterdir()]
     assert b"extremal.errors.ValuesError" in logs[0].read_bytes()
     assert [path.name for path in logs if stranger.encode() in path.read_bytes()] == []

@@ -11,6 +11,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any
 
@@ -176,9 +177,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status if isinstance(status, int) else 0
     except ClickError as error:
         where = getattr(getattr(error, "ctx", None), "command_path", "extremal")
+        wrong = getattr(error, "option_name", None)
         hint = _instead(error, sys.argv[1:] if given is None else given)
-        said = error.format_message().rstrip(".").replace("No such option", "unknown option", 1)
-        complain(f"{said}{hint} (see {where} --help)")
+        said = f"{error.format_message().rstrip('.')}{hint}" if wrong is None else _unknown(error, wrong)
+        complain(f"{said} (see {where} --help)")
         return BAD
     except typer.Abort:
         return status_of(KeyboardInterrupt())
@@ -190,6 +192,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if os.environ.get("EXTREMAL_TRACEBACK"):
             raise
         return status_of(error)
+
+
+def _unknown(error: Any, option: str) -> str:
+    """What to write instead of an option that the command has not, or which commands have it."""
+    said, near = f"unknown option: {option}", get_close_matches(option, error.possibilities or (), 1, 0.7)
+    if near:
+        return f"{said}; did you mean {near[0]}?"
+    owners = [name for name, one in parser().commands.items() if any(option in p.opts for p in one.params)]
+    return f"{said}; it is for {', '.join(owners)}" if owners else said
 
 
 def _instead(error: Any, words: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
@@ -13,7 +13,6 @@ from . import show
 
 if TYPE_CHECKING:
     from extremal.estimation.grouped import GroupedEstimate
-    from extremal.release.files.source import Data
 
 MOST_RANKED = 200  # symbols up to which it is found out how exactly shares can be estimated
 UNSURE, WIDE = 0.5, 0.9  # a standard error and a width of an interval that tell next to nothing
@@ -148,23 +147,7 @@ def together(private: Sequence[str]) -> list[str]:
     ]
 
 
-def gaps(data: Data, jobs: dict[str, ex.Certified]) -> tuple[dict[str, tuple[int, int]], list[str]]:
-    """For each column how many answers are missing and how many are not in the alphabet; columns without any other."""
-    from extremal.release.files.source import count_unknown
-
-    found, empty = {}, []
-    for name, certified in jobs.items():
-        try:
-            good, missing, other = count_unknown(data, name, certified.inputs)
-        except ex.errors.ValuesError:
-            continue  # a column that cannot be counted: its records are dropped without a reason
-        if missing or other:
-            found[name] = (missing, other)
-            empty += [] if good else [name]
-    return found, empty
-
-
-def dropped(rows: int, lost: int, reasons: dict[str, tuple[int, int]]) -> list[str]:
+def dropped(rows: int, lost: int, reasons: Mapping[Any, tuple[int, int]]) -> list[str]:
     """How many records were dropped and why; a warning where they are many."""
     if not lost:
         return []

@@ -12,7 +12,7 @@ from extremal.errors import FileError, PriorError
 
 from . import advice, options, show
 from .failure import CheckFailed
-from .inputs import file_or_stdin, parse_mechanism, parse_prior, read_text, renamed
+from .inputs import file_or_stdin, parse_prior, read_mechanism, renamed
 from .output import Output, check_target, write_text
 from .progress import progress
 
@@ -161,9 +161,7 @@ def _give(result: AuditResult | PairsResult, output: Output, markdown: bool) -> 
 
 def _audit(source: str, prior: str | None) -> AuditResult:
     """The audit of a mechanism file, or of a matrix under a prior."""
-    text = read_text(source)
-    with progress("proving the mechanism"):
-        found = parse_mechanism(text, source)
+    found = read_mechanism(source)
     chosen: ex.Prior | ex.PriorSet
     if prior is not None:
         chosen = renamed(parse_prior(prior), found.inputs)

@@ -13,7 +13,7 @@ from extremal.model.reading import Learned
 
 from . import advice, options, show
 from .failure import CheckFailed, message_of
-from .inputs import learn, origin, parse_mechanism, parse_prior, read_text, renamed
+from .inputs import learn, origin, parse_prior, read_mechanism, renamed
 from .output import MechanismOutput
 from .progress import progress
 
@@ -257,10 +257,9 @@ def certify(
     from extremal.model.leakage import check_protected
 
     output.check()
-    text = read_text(source)
     try:
+        found = read_mechanism(source)
         with progress("proving"):
-            found = parse_mechanism(text, source)
             if not isinstance(found, ex.Certified) and (prior is None or epsilon is None):
                 raise PriorError(
                     "a matrix must come with --prior and --epsilon",

@@ -17,6 +17,7 @@ from extremal._common.files import open_file, read_bytes, utf8_text
 from extremal.errors import FileError, FormatError, PriorError
 from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, split_labels
 
+from .failure import WORDS
 from .options import DataOptions, KeyOptions, PriorOptions, only_with, other_than
 from .progress import progress
 
@@ -52,7 +53,9 @@ def learn(source: PriorOptions) -> Learned:
         chosen = chosen_columns(source.column, source.columns)
         counts = _counted(source.data, chosen, DataOptions(source.format, source.delimiter), source.missing)
     else:
-        counts = read_counts(read_text(str(source.counts)), source.delimiter)
+        content = read_text(str(source.counts))
+        with naming(str(source.counts)):
+            counts = read_counts(content, source.delimiter)
     counts = _ordered(counts, names, sort=source.data is not None)
     if not counts:
         raise PriorError(
@@ -103,15 +106,35 @@ def parse_prior(text: str) -> ex.Prior:
 def _prior_text(text: str) -> Numbers:
     from extremal.certification.certified import read_numbers
 
-    if text == "-" or os.path.exists(text) or text.lower().endswith(".json"):
-        text = read_text(text)
-    return read_numbers(text)
+    if text != "-" and not os.path.exists(text) and not text.lower().endswith(".json"):
+        return read_numbers(text)
+    content = read_text(text)
+    with naming(text):
+        return read_numbers(content)
 
 
-def parse_mechanism(text: str, name: str) -> ex.Certified | ex.Mechanism:
-    """A certified mechanism, or a plain matrix: JSON (list of rows, or with inputs and outputs) or CSV of numbers."""
+@contextmanager
+def naming(path: str) -> Iterator[None]:
+    """What is wrong with a text is said after the name of its file."""
+    try:
+        yield
+    except ex.errors.ExtremalError as error:
+        if error.parameter in WORDS:  # an option that says how to read it
+            raise
+        raise error.within(f"{'standard input' if path == '-' else path}: ", type(error)) from None
+
+
+def read_mechanism(path: str) -> ex.Certified | ex.Mechanism:
+    """What a file holds or standard input: a certified mechanism, proved anew, or a plain matrix."""
+    text = read_text(path)
+    with progress("proving the mechanism"), naming(path):
+        return _mechanism(text)
+
+
+def _mechanism(text: str) -> ex.Certified | ex.Mechanism:
+    """JSON (a list of rows, or with inputs and outputs) or CSV of numbers."""
     if not text.strip():
-        raise FormatError(f"{name} is empty", remedy="give a mechanism file")
+        raise FormatError("it is empty", remedy="give a mechanism file")
     if text.lstrip()[:1] not in ("{", "["):
         return _matrix_csv(text)
     document = read_json(text, "a mechanism")
@@ -128,14 +151,12 @@ def parse_mechanism(text: str, name: str) -> ex.Certified | ex.Mechanism:
     try:
         return ex.Mechanism(document["matrix"], document.get("inputs"), document.get("outputs"))
     except ex.errors.PriorError as error:
-        raise error.within("mechanism: ", FormatError) from None
+        raise error.within("", FormatError) from None
 
 
 def load_mechanism(path: str) -> ex.Certified:
     """The certified mechanism in a file, proved anew."""
-    text = read_text(path)
-    with progress("proving the mechanism"):
-        found = parse_mechanism(text, path)
+    found = read_mechanism(path)
     if not isinstance(found, ex.Certified):
         raise FormatError(
             f"not a certified mechanism: {path}",

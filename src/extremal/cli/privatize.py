@@ -107,7 +107,6 @@ def privatize(
     with file_or_stdin(source, reading.format) as (path, format):
         data = open_data(path, [*named, *ids], format, reading.delimiter)
         jobs = _jobs([joint] if joint else column or [_only_column(data, loaded[0])], loaded)
-        reasons = _reasons(data, jobs, release)
         terms = Terms(
             keyed,
             release.missing,
@@ -119,7 +118,7 @@ def privatize(
         done = _run(data, output, jobs, terms, FileOptions(release.order, release.overwrite, format))
     # For the person who runs this alone, so never on standard output, which may be passed on.
     show.warnings(show.console(to_stderr=True), done.notes)
-    result = PrivatizeResult(output, jobs, done, named or list(jobs), data.columns, reasons, drawing.key_file)
+    result = PrivatizeResult(output, jobs, done, named or list(jobs), data.columns, drawing.key_file)
     Output("-" if output == "-" else None, as_json=release.as_json).give(result)
 
 
@@ -167,19 +166,6 @@ def _only_column(data: Data, certified: ex.Certified) -> str:
     return name
 
 
-def _reasons(data: Data, jobs: Jobs, release: ReleaseOptions) -> dict[Any, tuple[int, int]]:
-    """How many answers of each column are missing or unknown, where such records are dropped."""
-    if release.missing != "drop" or release.unknown_as is not None:
-        return {}
-    reasons, empty = advice.gaps(data, jobs)
-    if empty:
-        raise ValuesError(
-            f"No records left: no value in {_name(empty[0])!r} is a label of this mechanism. Is it the right mechanism "
-            "file?"
-        )
-    return reasons
-
-
 def _instead(jobs: Jobs, label: str | None) -> dict[Any, Any] | None:
     """The answer as which unknown and missing ones count, for each column."""
     return None if label is None else {name: named_label(c.inputs, label) for name, c in jobs.items()}
@@ -208,12 +194,11 @@ class PrivatizeResult:
     done: Any
     private: list[Any]
     columns: Any
-    reasons: dict[Any, tuple[int, int]]
     key_file: str | None
 
     def lost(self) -> list[str]:
         """How many records were dropped and why; then a warning where they are many."""
-        return advice.dropped(self.done.rows, self.done.dropped, self.reasons)
+        return advice.dropped(self.done.rows, self.done.dropped, self.done.unknown)
 
     def warnings(self) -> list[str]:
         """What a person must know first."""
@@ -232,7 +217,7 @@ class PrivatizeResult:
             "dropped": self.done.dropped,
             "dropped_why": {
                 _name(name): {"missing": n, "not_in_the_alphabet": other}
-                for name, (n, other) in self.reasons.items()
+                for name, (n, other) in self.done.unknown.items()
             },
             "columns": {
                 _name(name): {"epsilon": c.epsilon, "digest": c.digest} for name, c in self.jobs.items()
@@ -325,7 +310,7 @@ def round_numbers(
         table = {name: read_texts(data, name) for name in data.columns}
         mode = os.stat(path).st_mode if source != "-" else 0o600
     there = [k for k, value in enumerate(table[column]) if value is not None]
-    numbers = [_number(table[column][k], column) for k in there]
+    numbers = [_number(table[column][k], column, k + 1) for k in there]
     if keyed is not None:
         keyed = replace(keyed, ids=[table[keyed.ids][k] for k in there])
     rounded = grid.round(numbers, clip=clip, keyed=keyed, column=None if keyed is None else column)
@@ -354,13 +339,13 @@ def _grid(text: str) -> ex.numeric.Grid:
         ) from None
 
 
-def _number(value: Any, column: str) -> float:
+def _number(value: Any, column: str, record: int) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
         raise ValuesError(
             f"every value of {column} must be a number or missing",
-            given=f"{value!r:.40}",
+            given=f"something else in record {record}",
             remedy="correct it",
         ) from None
 

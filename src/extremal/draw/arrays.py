@@ -98,11 +98,11 @@ def draw_codes(sampler: Sampler, codes: Any, draws: Draws) -> Array:
     release = Release.of(ALONE, sampler)
     fill = draws.randomness().fill(release, draws.blocks(len(plain)), plain, rows)
     if not sampler.draw(plain, rows, fill, outcomes):
-        wrong = codes[plain >= n]
+        wrong = np.flatnonzero(plain >= n)
         raise ValuesError(
             f"must be row numbers 0..{n - 1}",
             parameter="codes",
-            given=f"others in {len(wrong)} of {len(codes)} rows, {wrong[0]} first",
+            given=f"others in {len(wrong)} of {len(codes)} rows, first in record {wrong[0] + 1}",
             remedy="number the values by the order of the input labels",
         )
     warn_if_codes_ordered(release, plain, rows)

@@ -13,7 +13,7 @@ report does, and is not bounded by the sum either (docs/audit.md).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -24,14 +24,13 @@ from numpy.typing import NDArray
 from .._common import checks
 from .._common.words import shorten
 from ..errors import KeyingError, SizeError, ValuesError
-from ..model.labels import Labels, is_hashable, is_missing
+from ..model.labels import Labels, Unknown, is_hashable
 from . import kernel
 from .columns import Alphabet, Array, Column, Kept, Rows, label_rows, shown, smallest_unsigned
 from .keys import Columns, Keyed, check_given_name, draw_key, keyed_words
 from .sampler import Fill, Integers, Sampler, SecureWords, Words
 
 LARGEST_STEP = 1 << 26  # entries of a table that leads from the first columns to one more
-MOST_NAMES = 200_000  # unknown values that are told apart
 MOST_UNKNOWN = 1_000_000  # rows with unknown values after which a file is not read to its end
 
 Read = Callable[[Alphabet, Any], Column]
@@ -243,32 +242,6 @@ def choose_randomness(keyed: Keyed | None, source: Words | None) -> Randomness:
     return Randomness(keyed.secret, occasion=keyed.occasion)
 
 
-class Unknown:
-    """What was found in a column that is no label."""
-
-    def __init__(self) -> None:
-        self.rows = 0
-        self.missing = 0
-        self.counts: Counter[str] = Counter()
-
-    def add(self, values: Iterable[Any]) -> None:
-        for value in values:
-            self.rows += 1
-            if is_missing(value):
-                self.missing += 1
-            else:
-                name = shown(value)
-                if name in self.counts or len(self.counts) < MOST_NAMES:
-                    self.counts[name] += 1
-
-    def __str__(self) -> str:
-        shown = [f"{name} ({times})" for name, times in self.counts.most_common(5)]
-        at_least = "at least " if len(self.counts) == MOST_NAMES else ""
-        more = f"{at_least}{len(self.counts) - 5} more values"
-        gaps = [f"missing ({self.missing})"] if self.missing else []
-        return ", ".join([*shown, *([more] if len(self.counts) > 5 else []), *gaps])
-
-
 class Drawn(NamedTuple):
     """The reports of a batch: columns by name, and which rows were kept."""
 
@@ -324,15 +297,17 @@ class Job:
             if not known.all():
                 kept = known
                 self.dropped += count - int(np.count_nonzero(known))
+                self.look(columns)
         if self.observe is not None:
             self.observe(columns, kept)
         reports: dict[Any, Any] = {}
         if blocks is not None and kept is not None:
             blocks = blocks[kept]
         for release, column in zip(self.releases, columns, strict=True):
-            built = None if self.unknown else release.draw(column, self.randomness, blocks, kept)
+            refused = self.unknown and not self.drop
+            built = None if refused else release.draw(column, self.randomness, blocks, kept)
             if built is None:
-                self._refuse(columns)
+                self.look(columns)
                 return None
             reports.update(zip(release.names, built, strict=True))
         if blocks is not None and self.record is not None:
@@ -342,22 +317,27 @@ class Job:
     def check(self) -> None:
         """Refuse what was unknown, in one line for the first column that has any."""
         for release, unknown in zip(self.releases, self.unknown, strict=False):
-            if unknown.rows:
+            if unknown.rows and not self.drop:
                 of, label = ("", "label") if self.alone else (f" of {release.name!r}", "{column: label}")
                 seen = f"the first {self.rows}" if self.given_up else f"{self.rows}"
                 raise ValuesError(
                     f"every value{of} must be one of the input labels {shorten(release.sampler.inputs)}",
-                    given=f"others in {unknown.rows} of {seen} rows: {unknown}",
+                    given=unknown.among(seen),
                     remedy=(
                         'correct them, drop their rows with `unknown="drop"`, or treat them '
                         f"as a label of the alphabet with `unknown_as={label}`"
                     ),
                 )
 
-    def _refuse(self, columns: Sequence[Column]) -> None:
-        self.unknown = self.unknown or tuple(Unknown() for _ in self.releases)
+    def look(self, columns: Sequence[Column]) -> None:
+        """Count what is no label in the records that were read last."""
+        self.unknown = self.unknown or tuple(Unknown(release.sampler.inputs) for release in self.releases)
         for release, column, unknown in zip(self.releases, columns, self.unknown, strict=True):
-            unknown.add(column.values_at(np.flatnonzero(~release.known(column))))
+            where = np.flatnonzero(~release.known(column))
+            if len(where) and unknown.first is None:
+                unknown.first = self.rows - len(column.codes) + int(where[0]) + 1
+            for value in column.values_at(where):
+                unknown.add(value)
 
 
 def check_releases(releases: Sequence[Release]) -> None:

@@ -21,7 +21,7 @@ from ..draw.columns import Alphabet
 from ..draw.containers import as_column
 from ..draw.kernel import tally
 from ..errors import MechanismError, ValuesError
-from ..model.labels import Labels, as_list, is_hashable, is_missing
+from ..model.labels import Labels, Unknown, as_list, is_hashable, is_missing
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..release.files.csv import finder
@@ -159,12 +159,13 @@ def _count(outputs: Labels, reports: Any) -> ReportCounts:
 def _from_mapping(outputs: Labels, reports: Mapping[Any, Any]) -> list[Any]:
     find = label_finder(outputs)
     counts: list[Any] = [0] * len(outputs)
-    unknown: dict[Any, Any] = {}
+    unknown = Unknown(outputs)
     taken: dict[int, Any] = {}
-    for label, count in reports.items():
+    given = _integers(list(reports.values()), tuple(reports)).tolist()
+    for label, count in zip(reports, given, strict=True):
         place = find(label)
         if place < 0:
-            unknown[label] = count
+            unknown.add(label, count)
         elif place in taken:
             raise ValuesError(
                 "must be one count for each label",
@@ -174,12 +175,10 @@ def _from_mapping(outputs: Labels, reports: Mapping[Any, Any]) -> list[Any]:
             )
         else:
             taken[place], counts[place] = label, count
-    if unknown:
-        named = ", ".join(f"{brief(label)} ({count})" for label, count in list(unknown.items())[:5])
-        more = f", {len(unknown) - 5} more labels" if len(unknown) > 5 else ""
+    if unknown.rows:
         raise ValuesError(
             f"every report must be one of the output labels {shorten(outputs)}",
-            given=f"counts of others: {named}{more}",
+            given=unknown.among(sum(given)),
             remedy="correct them, or load the mechanism that made these reports",
         )
     return counts
@@ -302,10 +301,10 @@ def report_codes(outputs: Labels, reports: Any) -> Ints:
 
 
 def _matched(outputs: Labels, values: list[Any], total: int) -> Ints:
-    """Codes of values that are not labels but written like labels; one line that names those that are not."""
+    """Codes of values that are not labels but written like labels; others are refused."""
     find = label_finder(outputs)
     known: dict[Any, int] = {}
-    unknown: dict[str, int] = {}
+    unknown = Unknown(outputs)
     codes = np.empty(len(values), dtype=np.int64)
     for k, value in enumerate(values):
         hashable = is_hashable(value)
@@ -314,15 +313,11 @@ def _matched(outputs: Labels, values: list[Any], total: int) -> Ints:
             code = known[value] = find(value)
         codes[k] = code
         if code < 0:
-            name = "missing" if is_missing(value) else brief(value)
-            unknown[name] = unknown.get(name, 0) + 1
-    if unknown:
-        often = sorted(unknown.items(), key=lambda item: (-item[1], item[0]))
-        named = ", ".join(f"{name} ({times})" for name, times in often[:5])
-        more = f", {len(often) - 5} more values" if len(often) > 5 else ""
+            unknown.add(value)
+    if unknown.rows:
         raise ValuesError(
             f"every report must be one of the output labels {shorten(outputs)}",
-            given=f"others in {sum(unknown.values())} of {total} rows: {named}{more}",
+            given=unknown.among(total),
             remedy="correct or drop them, or load the mechanism that made these reports",
         )
     return codes

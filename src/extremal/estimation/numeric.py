@@ -122,7 +122,7 @@ class Grid:
         if out.any() and not clip:
             raise ValuesError(
                 f"numbers must be from {low:g} to {high:g}",
-                given=f"{int(out.sum())} of {len(x)} beyond, e.g. {x[out][0]:g}",
+                given=f"{int(out.sum())} of {len(x)} beyond",
                 remedy="choose wider points, or `clip=True`",
             )
         return np.clip(x, low, high)
@@ -168,7 +168,7 @@ class Brackets:
         if out.any():
             raise ValuesError(
                 f"numbers must be from {self.edges[0]:g} to {self.edges[-1]:g}",
-                given=f"{int(out.sum())} of {len(x)} beyond, e.g. {x[out][0]:g}",
+                given=f"{int(out.sum())} of {len(x)} beyond",
                 remedy="make the first or the last bracket open: -math.inf, math.inf",
             )
         place = np.searchsorted(np.array(self.edges), x, side="right") - 1
@@ -226,12 +226,11 @@ def _numbers(values: Any) -> Floats:
     try:
         x = checks.floats(values)
     except (TypeError, ValueError, OverflowError):
-        listed = as_list(values)
-        wrong = [value for value in listed if is_missing(value) or isinstance(value, str | bytes)]
+        wrong = [is_missing(value) or isinstance(value, str | bytes) for value in as_list(values)]
         raise ValuesError(
             "must be numbers",
             parameter="values",
-            given=brief(wrong[0] if wrong else values),
+            given=f"others in {sum(wrong)} of {len(wrong)} rows" if any(wrong) else "others",
             remedy="convert them",
         ) from None
     if x.ndim != 1 or not np.isfinite(x).all():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..draw import kernel
 from ..draw.arrays import Draws
-from ..draw.columns import label_rows, shown
+from ..draw.columns import label_rows
 from ..draw.containers import as_column
 from ..draw.drawing import Randomness
 from ..draw.order import warn_if_numbers_ordered
@@ -103,7 +103,6 @@ def answer_numbers(alphabet: Any, answers: int, values: Any) -> Numbers:
         column = as_column(alphabet, values)
         numbers = label_rows(column.codes, column.rows).astype(np.int64)
         wrong = np.flatnonzero(numbers == answers)
-        found = [] if not len(wrong) else list(column.values_at(wrong[:1]))
     else:
         raw = np.asarray(values)
         if raw.ndim != 1 or (raw.dtype.kind not in "iu" and len(raw)) or np.ma.is_masked(values):
@@ -114,11 +113,11 @@ def answer_numbers(alphabet: Any, answers: int, values: Any) -> Numbers:
                 remedy="number the answers, or make the windows from a prior with labels",
             )
         wrong = np.flatnonzero((raw < 0) | (raw >= answers))
-        numbers, found = raw.astype(np.int64), raw[wrong[:1]].tolist()
+        numbers = raw.astype(np.int64)
     if len(wrong):
         raise ValuesError(
             "every value must be one of the answers",
-            given=f"others in {len(wrong)} of {len(numbers)} rows, first {shown(found[0])}",
+            given=f"others in {len(wrong)} of {len(numbers)} rows, first in record {wrong[0] + 1}",
             remedy="correct them, or leave these rows out",
         )
     warn_if_numbers_ordered(numbers, answers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Set
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,42 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except (TypeError, ValueError):
         return True
+
+
+class Unknown:
+    """Values that are no label: how many there are, and what helps to find them.
+
+    Never the values themselves. They may be true answers, and what is said of them goes to logs.
+    """
+
+    def __init__(self, labels: Iterable[Any]) -> None:
+        self.rows = self.missing = self.alike = 0
+        self.first: int | None = None  # record, counted from 1
+        self._labels = labels
+
+    def add(self, value: Any, count: int = 1) -> None:
+        """Count a value that so many rows have."""
+        parts = value if isinstance(value, tuple) else (value,)
+        self.rows += count
+        if any(map(is_missing, parts)):
+            self.missing += count
+        elif _plain(value) in self._written:
+            self.alike += count
+
+    def among(self, total: object) -> str:
+        """What was given in so many rows instead of labels."""
+        kinds = ((self.missing, "missing"), (self.alike, "like a label but for case, spaces or type"))
+        said = ", ".join(f"{count} {what}" for count, what in kinds if count)
+        first = "" if self.first is None else f", first in record {self.first}"
+        return f"others in {self.rows} of {total} rows{first}{f' ({said})' if said else ''}"
+
+    @cached_property
+    def _written(self) -> set[str]:
+        return set(map(_plain, self._labels))
+
+
+def _plain(value: Any) -> str:
+    return " ".join(str(value).split()).casefold()
 
 
 def as_list(values: Iterable[Any]) -> list[Any]:

@@ -16,8 +16,8 @@ Plans, logs, the event log and the user interface show the columns and the name 
 travels inside the function that tasks run. docs/spark.md says where that is written, and how to encrypt it.
 
 Frames and columns are checked first, then values and ids, which Spark searches for what is wrong. A search reads only
-the columns it needs, and only what a message shows comes back to the driver. The driver names unknown values; a task
-never does, because its errors are written to logs.
+the columns it needs, and only what a message shows comes back to the driver: of values that are no label how many there
+are, never which, because messages are written to logs.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from .._common.words import missing
 
@@ -41,16 +39,17 @@ except ImportError as error:
 
 from .. import errors
 from .._common.files import file_name
-from .._common.words import brief, shorten
+from .._common.words import shorten
 from ..certification.certified import Certified
-from ..draw.columns import Alphabet, Column, shown
+from ..draw.columns import Alphabet, Column
 from ..draw.containers import as_column
-from ..draw.drawing import MOST_NAMES, Job, Randomness, Release, Unknown
+from ..draw.drawing import Job, Randomness, Release
 from ..draw.ids import REMEDY, id_blocks
 from ..errors import ExtremalError, FileError, KeyingError, ValuesError
-from ..model.labels import is_missing
+from ..model.labels import Unknown
 from .job import Path, Terms, check_columns, plan
 
+SUMS = ("rows", "missing", "alike")  # of values that are no label
 ID_TYPES = ("byte", "short", "integer", "long", "string", "binary")
 COMMITTER = "mapreduce.fileoutputcommitter.algorithm.version"
 # The last line of a worker's traceback.
@@ -87,21 +86,20 @@ def privatize_spark(
     places = {name: frame.columns.index(name) for name in job.private}
     id_place = None if id_column is None else frame.columns.index(id_column)
     work = Reports(releases, job.randomness, job.drop, places, id_place)
-    # By number, because mapInArrow looks its columns up by name and takes a dot for a part of a struct.
-    reports = frame.toDF(*map(str, range(len(frame.columns)))).mapInArrow(work, schema)
+    reports = by_number(frame).mapInArrow(work, schema)
 
-    def name_unknown() -> None:
+    def count_unknown() -> None:
         if not job.drop:
             refuse_unknown(frame, job, releases)
 
     if id_column is not None and not frame.isStreaming:
         refuse_ids(frame, id_column)
     if folder is not None:
-        return _stored(reports, folder, name_unknown)
+        return _stored(reports, folder, count_unknown)
     if job.randomness.key is None:
-        return _in_one_line(lambda: reports.localCheckpoint(eager=True), name_unknown)
+        return _in_one_line(lambda: reports.localCheckpoint(eager=True), count_unknown)
     if not frame.isStreaming:
-        name_unknown()
+        count_unknown()
     return reports
 
 
@@ -118,7 +116,7 @@ def counts_spark(frame: Any, column: str, certified: Certified) -> dict[Hashable
         if value not in counts:
             raise ValuesError(
                 f"every report in {column!r} must be one of the output labels {shorten(outputs)}",
-                given=f"{brief(value)} in {count} rows",
+                given=f"something else in {count} rows",
                 remedy="count a column of reports of this mechanism",
             )
         counts[value] += count
@@ -150,7 +148,6 @@ class Reports:
             blocks = id_blocks(batch.column(self.id_place), batch.num_rows)
         drawn = job.draw(read, batch.num_rows, blocks)
         if drawn is None:
-            # Without the values: what a task raises is written to logs. The driver names them.
             raise ValuesError(f"every value of {job.private} must be an input label", given="others")
         if drawn.kept is not None:
             batch = batch.filter(pa.array(drawn.kept))
@@ -198,13 +195,13 @@ def _schema_of_reports(frame: Any, job: Job) -> Any:
     return schema
 
 
-def _stored(reports: Any, path: str, name_unknown: Callable[[], None]) -> Any:
+def _stored(reports: Any, path: str, count_unknown: Callable[[], None]) -> Any:
     """The reports, computed once, written to a new folder and read from there."""
     exists = False
     # Another algorithm publishes files of single tasks before the job is known to succeed.
     writer = reports.write.option(COMMITTER, "1").mode("error")
     try:
-        _in_one_line(lambda: writer.parquet(path), name_unknown)
+        _in_one_line(lambda: writer.parquet(path), count_unknown)
     except ExtremalError:
         _remove_empty_folder(reports, path)
         raise
@@ -228,11 +225,11 @@ def _remove_empty_folder(frame: Any, path: str) -> None:
         system.delete(folder, False)
 
 
-def _in_one_line(action: Callable[[], Any], name_unknown: Callable[[], None]) -> Any:
+def _in_one_line(action: Callable[[], Any], count_unknown: Callable[[], None]) -> Any:
     """What the action returns. An error that this library raised in a worker comes out as it was raised.
 
     Spark wraps it in the traces of two languages. The worker only said that there are unknown values:
-    `name_unknown` looks for all of them and names them.
+    `count_unknown` looks for all of them and says how many.
     """
     try:
         return action()
@@ -242,7 +239,7 @@ def _in_one_line(action: Callable[[], Any], name_unknown: Callable[[], None]) ->
             raise
     kind, text = said.groups()
     if kind == "ValuesError":
-        name_unknown()
+        count_unknown()
     raise getattr(errors, kind, ExtremalError)(text)
 
 
@@ -260,6 +257,11 @@ def check_frame(frame: Any) -> None:
 def is_remote(frame: Any) -> bool:
     """Whether the frame belongs to Spark Connect, which gives no way into the virtual machine."""
     return not hasattr(frame, "_jdf")
+
+
+def by_number(frame: Any) -> Any:
+    """The frame with numbered columns: mapInArrow looks them up by name and takes a dot for a part of a struct."""
+    return frame.toDF(*map(str, range(len(frame.columns))))
 
 
 def quoted(name: str) -> Any:
@@ -352,40 +354,21 @@ def refuse_ids(frame: Any, id_column: str) -> None:
 
 
 def refuse_unknown(frame: Any, job: Job, releases: Any) -> None:
-    """Refuse values that are no labels, naming the most frequent ones of the first column that has any.
-
-    Spark counts the distinct values of every release in one pass, Python decides which of them are labels.
-    """
-    numbers = {name: f"v{i}" for i, name in enumerate(job.private)}
-    values = frame.select(*(quoted(name).alias(number) for name, number in numbers.items()))
-    sets = [[numbers[name] for name in release.names] for release in job.releases]
-    counted = values.groupingSets(sets, *numbers.values()).agg(
-        F.count(F.lit(1)).alias("size"), F.grouping_id().alias("grouping")
-    )
-    found = (
-        counted.mapInArrow(Strangers(releases), "release int, value string, size long")
-        .groupBy("release", "value")
-        .agg(F.sum("size").alias("size"))
-    )
-    sums = found.groupBy("release").agg(F.sum("size")).orderBy("release").collect()
+    """Refuse values that are no labels, with how many there are; Spark looks at all columns in one pass."""
+    values = by_number(frame.select(*map(quoted, job.private)))
+    found = values.mapInArrow(Strangers(releases), ", ".join(f"{name} long" for name in ("release", *SUMS)))
+    sums = found.groupBy("release").agg(*map(F.sum, SUMS)).collect()
     if not sums:
         return
-    first, rows = sums[0]
-    names = found.filter(F.col("release") == first).orderBy(F.desc("size"), "value").limit(MOST_NAMES)
-    unknown = Unknown()
-    unknown.rows = rows
-    for _, value, size in names.collect():
-        if value is None:
-            unknown.missing = size
-        else:
-            unknown.counts[value] = size
-    before = tuple(Unknown() for _ in range(first))
-    Job(job.releases, job.randomness, job.drop, frame.count(), unknown=(*before, unknown)).check()
+    unknown = tuple(Unknown(release.sampler.inputs) for release in job.releases)
+    for number, *counts in sums:
+        vars(unknown[number]).update(zip(SUMS, counts, strict=True))
+    Job(job.releases, job.randomness, job.drop, frame.count(), unknown=unknown).check()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Strangers:
-    """Of groups, each the values of one release and how many rows have them, those that are no label."""
+    """Of the private columns alone, how many values of each release are no label, after its number."""
 
     releases: Any  # .value: tuple[Release, ...]
 
@@ -393,32 +376,14 @@ class Strangers:
         return (self.of_batch(batch) for batch in batches)
 
     def of_batch(self, batch: Any) -> Any:
-        releases: tuple[Release, ...] = self.releases.value
-        count = sum(len(release.names) for release in releases)
-        size, grouping = batch.column(count), batch.column(count + 1).to_numpy()
-        place = 0
-        numbers: list[int] = []
-        texts: list[str | None] = []
-        rows: list[int] = []
-        for number, release in enumerate(releases):
-            own = {name: place + k for k, name in enumerate(release.names)}
-            place += len(own)
-            # A bit for each column, the first one highest: 1 if the group is not by this column.
-            mark = (1 << count) - 1 - sum(1 << (count - 1 - k) for k in own.values())
+        job = Job(self.releases.value, Randomness(), drop=False)
 
-            def read(alphabet: Alphabet, name: Any, own: dict[Any, int] = own) -> Column:
-                return as_column(alphabet, batch.column(own[name]))
+        def read(alphabet: Alphabet, name: Any) -> Column:
+            return as_column(alphabet, batch.column(job.private.index(name)))
 
-            column = release.column(read)
-            strange = np.flatnonzero((grouping == mark) & ~release.known(column))
-            numbers += [number] * len(strange)
-            texts += map(_text, column.values_at(strange))
-            rows += strange.tolist()
-        arrays = [pa.array(numbers, pa.int32()), pa.array(texts, pa.string())]
-        sizes = size.take(pa.array(rows, pa.int64()))
-        return pa.RecordBatch.from_arrays([*arrays, sizes], ["release", "value", "size"])
-
-
-def _text(value: Any) -> str | None:
-    """A value as messages show it, None for a missing one."""
-    return None if is_missing(value) else shown(value)
+        job.look([release.column(read) for release in job.releases])
+        found = [(k, one) for k, one in enumerate(job.unknown) if one.rows]
+        rows = [{"release": k} | {name: getattr(one, name) for name in SUMS} for k, one in found]
+        return pa.RecordBatch.from_pylist(
+            rows, pa.schema([(name, pa.int64()) for name in ("release", *SUMS)])
+        )

@@ -99,7 +99,7 @@ def test_how_a_report_is_written_does_not_depend_on_how_the_value_was():
 def test_numbers_and_truth_values_are_recognised_in_csv():
     same = certify(NUMBERS, identity(NUMBERS), 2.0, allow_true_answers=True)
     text = b"x,n\n1,a\n01,b\n1.0,c\n+2,d\n5e-1,e\n0.50,f\n.5,g\n"
-    with refused(ValuesError, "1 of 7 rows: '.5' (1)"):
+    with refused(ValuesError, "others in 1 of 7 rows, first in record 7"):
         privatized(text, {"x": same})
     assert privatized(text[:-5], {"x": same}) == b"x,n\n1,a\n1,b\n1,c\n2,d\n0.5,e\n0.5,f\n"
     for strange in (b"1_0", b" 1", b"nan", b"inf", b"1e999", b"true", b"0x1", b"", "١".encode()):
@@ -160,7 +160,7 @@ def test_ids_in_csv_are_integers_if_they_are_written_as_such():
         (b"answer", ValuesError, "names of columns alone"),
         (b"n,answer\n\n", ValuesError, "names of columns alone"),
         (b"answer\na\n\n", ValuesError, "missing"),
-        (b"answer,n\n a,1\n", ValuesError, "' a'"),
+        (b"answer,n\n a,1\n", ValuesError, "1 like a label but for case, spaces or type"),
     ],
 )
 def test_csv_that_cannot_be_read_is_refused_in_one_line(text, error, message):

@@ -173,11 +173,12 @@ def test_unknown_values_are_refused_counted_dropped_or_mapped(source, target):
     columns["answer"][10] = columns["answer"][200] = "strange"
     columns["answer"][250] = None
     write(source, columns)
-    with refused(ValuesError, "'answer'", "3 of 300 rows: 'strange' (2), missing"):
+    with refused(ValuesError, "'answer'", "others in 3 of 300 rows, first in record 11 (1 missing)"):
         ex.privatize(source, {"answer": C}, target=target)
     assert os.listdir(source.parent) == [source.name]
     done = ex.privatize(source, {"answer": SAME}, target=target, unknown="drop", allow_true_answers=True)
     assert (done.rows, done.dropped) == (297, 3)
+    assert done.unknown == {"answer": (1, 2)}
     kept = [i for i in range(300) if i not in (10, 200, 250)]
     assert read(target) == {name: [values[i] for i in kept] for name, values in read(source).items()}
     ex.privatize(
@@ -362,7 +363,7 @@ def test_twenty_thousand_unknown_values_are_one_line(tmp_path, monkeypatch):
         source = write(tmp_path / f"s.{kind}", values, 6_000)
         one_line(
             ValuesError,
-            "20000 of 20000 rows: 'unknown 0' (1)",
+            "others in 20000 of 20000 rows, first in record 1",
             lambda source=source: ex.privatize(source, {"answer": C}, target=source.with_stem("t")),
         )
 

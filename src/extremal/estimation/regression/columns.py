@@ -17,7 +17,7 @@ from ..._common.types import Bools, Floats, Ints
 from ..._common.words import missing as missing_package
 from ..._common.words import shorten
 from ...errors import FileError, OptionError, ValuesError
-from ...model.labels import Labels
+from ...model.labels import Labels, Unknown
 
 # What stands for a missing covariate in a CSV file; "None" is often an answer.
 ABSENT = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
@@ -349,19 +349,16 @@ def codes(column: Any, labels: Labels, name: str) -> Ints:
     by_text = {str(label): k for k, label in enumerate(labels) if texts[str(label)] == 1}
     rows = np.empty(len(values) + 1, dtype=np.int64)
     rows[-1] = -1
-    unknown = []
-    for k, value in enumerate(values):
+    unknown = Unknown(labels)
+    counts = np.bincount(numbers[numbers >= 0], minlength=len(values)).tolist()
+    for k, (value, count) in enumerate(zip(values, counts, strict=True)):
         rows[k] = _find(value, place, by_text)
         if rows[k] < 0:
-            unknown.append(k)
-    if unknown:
-        counts = np.bincount(numbers[numbers >= 0], minlength=len(values))
-        worst = sorted(unknown, key=lambda k: -counts[k])
-        named = ", ".join(f"{_item(values[k])!r:.40} ({counts[k]})" for k in worst[:5])
+            unknown.add(_item(value), count)
+    if unknown.rows:
         raise ValuesError(
             f"every report in {name!r} must be one of the output labels {shorten(labels)}",
-            given=f"others in {int(counts[unknown].sum())} of {len(numbers)} rows: {named}"
-            + (f", {len(unknown) - 5} more values" if len(unknown) > 5 else ""),
+            given=unknown.among(len(numbers)),
             remedy="correct or drop them, or load the mechanism that made these reports",
         )
     return np.asarray(rows[numbers])

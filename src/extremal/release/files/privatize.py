@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, BinaryIO, cast
 
@@ -38,14 +38,15 @@ EXCESS = 1.1  # times epsilon: less than that is not worth a word
 class FileRelease:
     """What was done: the file written, its rows, and how many rows of the source it lacks.
 
-    `notes` are for the person who runs the job: what to look at before the file is passed on. They speak of
-    the source and must not be passed on themselves.
+    `notes` are for the person who runs the job: what to look at before the file is passed on. They and `unknown`, how
+    many values of each column were missing and how many no label, speak of the source: do not pass them on.
     """
 
     target: str
     rows: int
     dropped: int
     notes: tuple[str, ...] = ()
+    unknown: Mapping[Any, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,9 @@ def privatize_file(
             spool.seek(0)
             shutil.copyfileobj(spool, stream)
             stream.flush()
-    return FileRelease(new, job.rows - job.dropped, job.dropped, tuple(notes))
+    found = zip(job.releases, job.unknown, strict=False)
+    unknown = {one.name: (no.missing, no.rows - no.missing) for one, no in found if no.rows}
+    return FileRelease(new, job.rows - job.dropped, job.dropped, tuple(notes), unknown)
 
 
 def _progress(options: FileOptions, total: int) -> Callable[[int], None]:

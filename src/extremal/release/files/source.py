@@ -190,23 +190,6 @@ def _words(name: str | Sequence[str]) -> str:
     return f"column {name!r}" if isinstance(name, str) else f"the columns {listed(name)}"
 
 
-def count_unknown(data: Data, name: str | tuple[str, ...], labels: Labels) -> tuple[int, int, int]:
-    """How many records of a column hold one of the labels, none at all, and something else."""
-    values, absent = count_values(data, name)
-    known = set(labels)
-    if isinstance(name, tuple):
-        found, empty = match_tuples(values, labels), 0
-    elif isinstance(data, CsvData):  # integers that were recognised are texts again: labels may be those
-        found = match_labels({str(value): n for value, n in values.items()}, labels)
-        absent, empty = (0, absent) if "" in known else (absent, 0)
-    else:
-        gaps = sum(n for value, n in values.items() if is_missing(value))  # NaN
-        found, empty, absent = dict(values), 0, absent + gaps
-    good = empty + sum(n for value, n in found.items() if value in known)
-    other = sum(n for value, n in found.items() if value not in known and not is_missing(value))
-    return good, absent, other
-
-
 def match_tuples(counts: Mapping[Any, int], labels: Labels) -> dict[Hashable, int]:
     """The same counts of combinations with each text as the label that it stands for in its column."""
     columns = [labels_at(labels, k) for k in range(len(labels[0]))]  # type: ignore[arg-type]
@@ -280,7 +263,7 @@ def _label(value: Any) -> Any:
     if isinstance(value, str) and len(value) > LONGEST_LABEL:
         raise ValuesError(
             f"an answer must have at most {LONGEST_LABEL} characters",
-            given=f"one of {len(value)}: {value[:30]!r}…",
+            given=f"one of {len(value)}",
             remedy="is this the right column, or is a quote left open?",
         )
     return value

@@ -57,11 +57,11 @@ from ..model.levels import bounded_exp, largest_lift
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.utility import NEAR, NEAR_ONE, ExpectedGain, FInformation, Generator, Utility, near_one
-from .prior_sets import LISTED, Sets, all_sets, listed_vectors
+from .prior_sets import LISTED, SymbolSets, all_sets, listed_vectors
 from .separable import (
     MOST_CELLS,
     ULP,
-    Separable,
+    ChordBound,
     count_loss,
     counts_of,
     farthest,
@@ -112,7 +112,7 @@ def upper_bound(
         if proves(near):
             return near
     y = raised(y)
-    s = Separable.of(pi, utility.f, y, low, c)
+    s = ChordBound.of(pi, utility.f, y, low, c)
     uncertain = s.blur + s.dull + 2 * s.error
     chords = Bound(s.chord, "chords", uncertain)
     if proves(chords):
@@ -225,7 +225,7 @@ def bound_over_set(
         mu = utility.columns(priors.nominal, np.ones((len(pi), 1)))
         return Bound(float(mu[0]), "the only lift vector there is", ULP * len(pi))
     if isinstance(utility, FInformation):
-        s = Separable.of(pi, utility.f, y, 0.0, largest_lift(pi, epsilon))
+        s = ChordBound.of(pi, utility.f, y, 0.0, largest_lift(pi, epsilon))
         chords = Bound(s.chord, "chords", s.blur + s.dull + 2 * s.error)
         if proves(chords):
             return chords
@@ -236,7 +236,7 @@ def bound_over_set(
         return Bound(math.inf, NOT_CHECKED)
     if isinstance(utility, FInformation):
         members, sets = all_sets(_vectors(priors), priors.radius / 2)
-        return _by_sums(len(pi), _Sums(sets, members @ pi, members @ y, members @ np.abs(y)), c, utility)
+        return _by_sums(len(pi), _SetSums(sets, members @ pi, members @ y, members @ np.abs(y)), c, utility)
     return _by_vectors(priors, c, utility, y)
 
 
@@ -257,10 +257,10 @@ def _by_sizes(priors: PriorSet, c: float, utility: FInformation) -> Bound:
     size, zero = np.arange(1.0, n + 1), np.zeros(n)
     lower, upper = float(priors.lower.min()), float(priors.upper.max())
     h = np.maximum(size * lower, 1 - (n - size) * upper)
-    sets = Sets(np.maximum(h, size / n - priors.radius / 2), lambda one, many: many >= one)
+    sets = SymbolSets(np.maximum(h, size / n - priors.radius / 2), lambda one, many: many >= one)
     return _by_sums(
         n,
-        _Sums(sets, size / n, zero, zero),
+        _SetSums(sets, size / n, zero, zero),
         c,
         utility,
         f"sizes of two sets of {n} symbols that are all alike",
@@ -268,10 +268,10 @@ def _by_sizes(priors: PriorSet, c: float, utility: FInformation) -> Bound:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sums:
+class _SetSums:
     """Sets of symbols with their masses, prices, and absolute prices."""
 
-    sets: Sets
+    sets: SymbolSets
     mass: Floats
     price: Floats
     size: Floats
@@ -283,7 +283,7 @@ class _Sums:
         return S, np.maximum(R, 0.0), rest, self.price[inner], self.price[outer] - self.price[inner]
 
 
-def _value(sums: _Sums, f: Callable[[Floats], Floats], inner: Ints, outer: Ints, share: Floats) -> Floats:
+def _value(sums: _SetSums, f: Callable[[Floats], Floats], inner: Ints, outer: Ints, share: Floats) -> Floats:
     """mu - y.(lam - 1) of the vectors t on S, share t on R: t is 1 / (mass of S + share mass of R)."""
     S, R, rest, y_S, y_R = sums.parts(inner, outer)
     t = 1 / (S + share * R)
@@ -291,7 +291,7 @@ def _value(sums: _Sums, f: Callable[[Floats], Floats], inner: Ints, outer: Ints,
     return np.asarray(S * f(t) + R * f(b) + rest * zero - (t * y_S + b * y_R - sums.price[-1]))
 
 
-def _by_sums(n: int, sums: _Sums, c: float, utility: FInformation, how: str = "") -> Bound:
+def _by_sums(n: int, sums: _SetSums, c: float, utility: FInformation, how: str = "") -> Bound:
     """The largest value of all pairs of nested sets, by sums over the sets."""
     f, count, best = utility.f, 0, []
     for inner, outer, share in sums.sets.nested(c):

@@ -35,14 +35,14 @@ from ..model.utility import (
     total_variation,
 )
 from .certify import Designed
-from .claim import EXACT, Check, Claim, check_claim, leakage_over, number
+from .claim import EXACT, Check, Claimed, check_claim, leakage_over, number
 from .quadratic import check_quadratic
 
 NAMED = {u.name: u for u in (mutual_information, total_variation, chi_squared, hellinger, jensen_shannon)}
 POWERS = {shares.name: 0.0, shares.relative.name: -2.0}  # of the prior: how a purpose weighs errors
 
 
-class CheckedDesign(Claim, Designed, Protocol):
+class CheckedDesign(Claimed, Designed, Protocol):
     """A claim with everything it is about: what `design` returns."""
 
     @property

@@ -44,7 +44,7 @@ EXACT = 1e-12  # what row sums may be off by; of itself, what epsilon and a lowe
 RELATIVE = 1e-9  # of itself, what a value or a bound may be off by
 
 
-class Claim(Protocol):
+class Claimed(Protocol):
     """What a design claims: the mechanism has this value, no other exceeds the bound, the dual proves it."""
 
     @property
@@ -128,7 +128,7 @@ def check_claim(
     prior: Prior,
     epsilon: float,
     utility: Utility,
-    design: Claim,
+    design: Claimed,
     *,
     lower_lift: float = 0.0,
     priors: PriorSet | None = None,
@@ -176,7 +176,7 @@ def check_claim(
 
 
 def _checked_question(
-    prior: Prior, epsilon: float, utility: Utility, design: Claim, low: float, priors: PriorSet | None
+    prior: Prior, epsilon: float, utility: Utility, design: Claimed, low: float, priors: PriorSet | None
 ) -> tuple[Prior, float, float]:
     """Prior, epsilon and the least lift, if all of it fits together."""
     prior, epsilon = check_prior(prior), check_epsilon(epsilon)
@@ -209,7 +209,7 @@ def leakage_over(priors: PriorSet, epsilon: float, mechanism: Mechanism, problem
 
 
 def _matrix(
-    prior: Prior, utility: Utility, design: Claim, blocks: BlockMechanism | None
+    prior: Prior, utility: Utility, design: Claimed, blocks: BlockMechanism | None
 ) -> tuple[Prior, Mechanism]:
     """The mechanism with its prior; of one in blocks that of the blocks, where it leaks and is worth the same."""
     if blocks is not None and isinstance(utility, FInformation) and blocks.inputs == prior.labels:

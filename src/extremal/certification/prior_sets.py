@@ -60,7 +60,7 @@ def most_over_set(
         problems.append("the cells of the certificate are malformed")
         return W, math.inf
     y = y + 2 * W.sum(axis=1)  # prices of lifts, not of lifts less 1
-    parts = _Quadratic(np.diagonal(W + square), y, a, low, high)
+    parts = _CellForm(np.diagonal(W + square), y, a, low, high)
     largest = max(
         _by_cells(pi, c, parts, form, part) for form, own in zip(forms, leaves, strict=True) for part in own
     )
@@ -186,7 +186,7 @@ def _leaves(
     return found
 
 
-class _Quadratic(NamedTuple):
+class _CellForm(NamedTuple):
     """lambda'W lambda - y.lambda: the diagonal d of W + aa', less what products of two lifts at the levels pay."""
 
     d: Floats
@@ -196,7 +196,7 @@ class _Quadratic(NamedTuple):
     high: Floats
 
 
-def _by_cells(pi: Floats, c: float, parts: _Quadratic, form: Form, cells: _Leaves) -> float:
+def _by_cells(pi: Floats, c: float, parts: _CellForm, form: Form, cells: _Leaves) -> float:
     """The largest lambda'W lambda - y.lambda of vectors whose levels lie in the cells, and what rounding may hide.
 
     Squares are exact at the levels 0, b and t; products of two lifts are at least l (l_i + l_j) - l^2 for l = t and for
@@ -255,7 +255,7 @@ class Nested(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Sets:
+class SymbolSets:
     """Sets of symbols by number, with the least probability h of each over a set of priors. The last is everything."""
 
     h: Floats
@@ -273,7 +273,7 @@ class Sets:
             yield Nested(np.array([k]), above, np.clip(share, 0.0, 1.0))
 
 
-def all_sets(vectors: list[Floats], moved: float) -> tuple[Floats, Sets]:
+def all_sets(vectors: list[Floats], moved: float) -> tuple[Floats, SymbolSets]:
     """Every set of symbols but the empty one, as rows of zeros and ones."""
     center, lower, upper = vectors
     numbers = np.arange(1, 2 ** len(center))
@@ -281,7 +281,7 @@ def all_sets(vectors: list[Floats], moved: float) -> tuple[Floats, Sets]:
     h = np.maximum(
         np.maximum(members @ center - moved, members @ lower), 1 - (math.fsum(upper) - members @ upper)
     )
-    return members, Sets(h, lambda one, many: (numbers[many] & numbers[one]) == numbers[one])
+    return members, SymbolSets(h, lambda one, many: (numbers[many] & numbers[one]) == numbers[one])
 
 
 def listed_vectors(pi: Floats, c: float, vectors: list[Floats], moved: float) -> Iterator[Floats]:

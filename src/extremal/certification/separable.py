@@ -56,7 +56,7 @@ def multiplier(pi: Floats, l: Floats, u: Floats, at_l: Floats, at_u: Floats, mea
 
 
 @dataclass(frozen=True, eq=False)
-class Separable:
+class ChordBound:
     """sum_i pi_i f(lam_i) - y.(lam - 1) over lift vectors: the chord bound, and what is lost against it.
 
     `top` is max(g_i(l_i), g_i(u_i)). A vertex is told by the symbols that are empty if they have less mass than the
@@ -80,7 +80,7 @@ class Separable:
     dull: float
 
     @classmethod
-    def of(cls, pi: Floats, f: Callable[[Floats], Floats], y: Floats, low: float, c: float) -> Separable:
+    def of(cls, pi: Floats, f: Callable[[Floats], Floats], y: Floats, low: float, c: float) -> ChordBound:
         l, u = reachable(pi, low, c)
         theta = multiplier(pi, l, u, pi * f(l) - y * (l - 1), pi * f(u) - y * (u - 1))
         slope = y + theta * pi
@@ -162,7 +162,7 @@ def counts_of(pi: Floats) -> Ints | None:
     return None
 
 
-def count_loss(s: Separable, counts: Ints, needed: float) -> float:
+def count_loss(s: ChordBound, counts: Ints, needed: float) -> float:
     """A lower bound on the loss of every vertex, and the smallest one if that is less than needed.
 
     A table holds the smallest loss of the symbols added to it by the total count of those that are marked.
@@ -198,7 +198,7 @@ def count_loss(s: Separable, counts: Ints, needed: float) -> float:
     return best
 
 
-class Sums(NamedTuple):
+class Subsets(NamedTuple):
     """Blocks of subsets in order of their mass: the least and the largest in a block, the smallest loss."""
 
     least: Floats
@@ -206,7 +206,7 @@ class Sums(NamedTuple):
     loss: Floats
 
 
-def meeting_loss(s: Separable, needed: float) -> float:
+def meeting_loss(s: ChordBound, needed: float) -> float:
     """A lower bound on the loss of every vertex, at most needed; below that the smallest one up to 36 symbols.
 
     All subsets of either half of the symbols that lose less than needed are listed in order of their mass. For
@@ -216,7 +216,7 @@ def meeting_loss(s: Separable, needed: float) -> float:
     on, off = s.on, s.off
     limit, left = needed, MOST_PAIRS
 
-    def add(sums: Sums, symbols: list[int]) -> Sums:
+    def add(sums: Subsets, symbols: list[int]) -> Subsets:
         nonlocal left
         for i in symbols:
             left -= 10 * len(sums.loss)
@@ -226,11 +226,11 @@ def meeting_loss(s: Separable, needed: float) -> float:
             loss = np.concatenate((sums.loss + off[i], sums.loss + on[i]))
             kept = np.flatnonzero((loss < limit) & (least <= s.room + s.noise))
             kept = kept[np.argsort(least[kept], kind="stable")]
-            sums = _blocks(Sums(least[kept], most[kept], loss[kept]))
+            sums = _blocks(Subsets(least[kept], most[kept], loss[kept]))
         return sums
 
     by_mass = np.argsort(-s.pi).tolist()
-    nothing = Sums(np.zeros(1), np.zeros(1), np.zeros(1))
+    nothing = Subsets(np.zeros(1), np.zeros(1), np.zeros(1))
     for mine, others in ((by_mass[::2], by_mass[1::2]), (by_mass[1::2], by_mass[::2])):
         B = _tree(add(nothing, others))
         for j, rest in _all_but_one(mine, nothing, add):
@@ -240,31 +240,31 @@ def meeting_loss(s: Separable, needed: float) -> float:
     return limit
 
 
-def _blocks(sums: Sums) -> Sums:
+def _blocks(sums: Subsets) -> Subsets:
     """Subsets of equal mass in one block, and neighbours too where there are too many."""
     first = np.flatnonzero(np.diff(sums.least, prepend=-1.0) > ULP * sums.least)
     first = first[:: -(-len(first) // LONGEST) or 1]
     if len(first) == len(sums.least):
         return sums
     most, loss = np.maximum.reduceat(sums.most, first), np.minimum.reduceat(sums.loss, first)
-    return Sums(sums.least[first], most, loss)
+    return Subsets(sums.least[first], most, loss)
 
 
-def _tree(sums: Sums) -> list[Sums]:
+def _tree(sums: Subsets) -> list[Subsets]:
     """The blocks, pairs of neighbours in one, and so on: levels of a binary tree, the root first."""
     missing = (1 << (len(sums.loss) - 1).bit_length() if len(sums.loss) else 1) - len(sums.loss)
     least, most, loss = (
         np.append(x, np.full(missing, y)) for x, y in zip(sums, (2, 2, math.inf), strict=True)
     )
-    levels = [Sums(least, most, loss)]
+    levels = [Subsets(least, most, loss)]
     while len(loss) > 1:
         least, most, loss = least[::2], np.maximum(most[::2], most[1::2]), np.minimum(loss[::2], loss[1::2])
-        levels.append(Sums(least, most, loss))
+        levels.append(Subsets(least, most, loss))
     return levels[::-1]
 
 
 def _matched(
-    s: Separable, j: int, A: list[Sums], B: list[Sums], limit: float, left: int
+    s: ChordBound, j: int, A: list[Subsets], B: list[Subsets], limit: float, left: int
 ) -> tuple[float, int]:
     """The smallest loss with j partial, or the limit if that is smaller; how many more pairs may be seen."""
     stack = [(0, 0, np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))]

@@ -28,15 +28,10 @@ ACL = "system.posix_acl_access"
 
 def file_name(path: Any, what: str, refusal: type[ExtremalError], kind: str = "file") -> str:
     """The path as text, if it can be the name of a file; a number is none, though open() would take it."""
-    if not isinstance(path, str | bytes | os.PathLike) or not os.fspath(path):
-        raise refusal(f"{what} must be the name of a {kind}", given=repr(path)[:60], remedy="give a path")
-    name = os.fsdecode(path)
-    if "\0" in name:
-        raise refusal(
-            f"{what} must be the name of a {kind}",
-            given=f"one with a null character: {name[:60]!r}",
-            remedy="give a path without it",
-        )
+    name = os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else ""
+    if not name or "\0" in name:
+        remedy = "give a path, without null characters"
+        raise refusal(f"{what} must be the name of a {kind}", given=repr(path)[:60], remedy=remedy)
     return name
 
 

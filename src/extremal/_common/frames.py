@@ -121,22 +121,16 @@ def eager_frame(frame: Any) -> Any:
             remedy="a column by itself is for the method privatize of a certified mechanism",
         ) from None
     if isinstance(wrapped, narwhals.LazyFrame):
+        given = "an engine may evaluate it more than once, and two draws of one record are two releases"
         raise ValuesError(
             "must hold its values",
             parameter="frame",
-            given=(
-                f"a lazy {type(frame).__name__}: an engine may evaluate it more than once, "
-                "and two draws of one record are two releases"
-            ),
+            given=f"a lazy {type(frame).__name__}: {given}",
             remedy="collect it first, and for Spark use extremal.release.spark",
         )
     if any(isinstance(name, tuple) for name in wrapped.columns):
-        raise ValuesError(
-            "must be named by strings",
-            parameter="columns",
-            given="tuples",
-            remedy="flatten the columns first",
-        )
+        remedy = "flatten the columns first"
+        raise ValuesError("must be named by strings", parameter="columns", given="tuples", remedy=remedy)
     return wrapped
 
 

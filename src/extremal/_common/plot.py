@@ -17,14 +17,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette, which people with any kind of colour vision can tell apart. Curves differ by marker or
 # dash as well, so that a print without colours is legible too.
-BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-)
+BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
+VERMILION, PURPLE, SKY = "#D55E00", "#CC79A7", "#56B4E9"
 BLACK, GREY = "#000000", "#666666"
 
 STYLE: dict[str, Any] = {

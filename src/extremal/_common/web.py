@@ -6,7 +6,9 @@ import asyncio
 import contextlib
 import ipaddress
 import socket
-from collections.abc import AsyncIterable
+import threading
+from collections.abc import AsyncIterable, Iterator
+from typing import Any
 
 from ..errors import OptionError
 
@@ -42,6 +44,19 @@ def listen(host: str, port: int, who: str) -> socket.socket:
             ) from None
         undo.pop_all()
     return bound
+
+
+@contextlib.contextmanager
+def in_background(server: Any, bound: socket.socket) -> Iterator[None]:
+    """The uvicorn server runs in a thread, at this socket, until the block ends."""
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(15)
+        bound.close()
 
 
 async def read_body(chunks: AsyncIterable[bytes], largest: int, seconds: float) -> bytes | None:

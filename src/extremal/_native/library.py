@@ -93,28 +93,23 @@ def record(name: str, **fields: Any) -> Any:
 def library() -> Any:
     """The compiled functions, declared; an InstallationError if there are none that fit these sources."""
     if not LIBRARY.exists():
-        raise InstallationError(
-            f"the compiled part of extremal is missing: {LIBRARY}",
-            remedy=REMEDY,
-        )
+        raise _unusable(f"is missing: {LIBRARY}")
     try:
         loaded = ctypes.CDLL(str(LIBRARY))
         loaded.extremal_source_digest.restype = ctypes.c_char_p
         made_of = loaded.extremal_source_digest().decode()
     except (OSError, AttributeError) as error:
-        raise InstallationError(
-            f"the compiled part of extremal cannot be loaded: {str(error)[:200]}",
-            remedy=REMEDY,
-        ) from None
+        raise _unusable(f"cannot be loaded: {str(error)[:200]}") from None
     if made_of != source_digest():
-        raise InstallationError(
-            "the compiled part of extremal was built from other sources",
-            remedy=REMEDY,
-        )
+        raise _unusable("was built from other sources")
     for name, parameters in declarations()[1].items():
         function = getattr(loaded, name)
         function.argtypes, function.restype = parameters, ctypes.c_int64
     return loaded
+
+
+def _unusable(why: str) -> InstallationError:
+    return InstallationError(f"the compiled part of extremal {why}", remedy=REMEDY)
 
 
 def reads(array: Any, dtype: Any, *shape: int) -> Address:

@@ -260,10 +260,8 @@ def rounding_of(worth: Callable[[Floats], Floats], P: Floats) -> float:
     moved = np.zeros_like(here)
     every_second = np.broadcast_to(np.arange(len(P))[:, None] % 2 == 0, P.shape)
     random = (np.random.default_rng(seed).random(P.shape) < 0.5 for seed in range(3))
-    for down in (
-        every_second,
-        *random,
-    ):  # chance can move all entries of a column alike, which changes nothing
+    # Chance alone can move all entries of a column alike, which changes nothing.
+    for down in (every_second, *random):
         moved = np.maximum(moved, np.abs(worth(P * np.where(down, 1 - off, 1 + off)) - here))
     return 2 * math.fsum(moved)
 

@@ -9,7 +9,6 @@ certificate needs no trust: a W, and prices y if m comes from a list of all lift
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,14 +41,14 @@ def check_quadratic(
     """
     pi, P, A = (np.asarray(a, dtype=np.float64) for a in (probabilities, matrix, A))
     how = "the efficiency of direct answers" if certificate is None else "the certificate of the design"
-    refused = Check(
-        *(math.nan, math.nan, epsilon), *(math.nan, value), *(math.inf, upper_bound), False, how, problems=()
-    )
-    if A.shape != (len(pi), len(pi)) or not np.isfinite(A).all() or not (A == A.T).all():
-        return replace(refused, problems=("the purpose has no symmetric finite matrix",))
-    if P.ndim != 2 or len(P) != len(pi) or not np.isfinite(P).all() or P.min() < 0:
-        return replace(refused, problems=("no mechanism for this prior",))
     problems: list[str] = []
+    if A.shape != (len(pi), len(pi)) or not np.isfinite(A).all() or not (A == A.T).all():
+        problems.append("the purpose has no symmetric finite matrix")
+    if P.ndim != 2 or len(P) != len(pi) or not np.isfinite(P).all() or P.min() < 0:
+        problems.append("no mechanism for this prior")
+    if problems:
+        nothing = (math.nan, value, math.inf, upper_bound)
+        return Check(math.nan, math.nan, epsilon, *nothing, False, how, tuple(problems))
     row_error = error_of_rows(P, problems)
     q = pi @ P
     P, q = P[:, q > 0], q[q > 0]
@@ -92,9 +91,8 @@ def _less_most_likely(pi: Floats, A: Floats) -> Floats:
 def _is_positive(pi: Floats, A: Floats) -> bool:
     """Whether e'Ae >= 0 for all errors e that sum to 0, up to what rounding the entries of A does to it."""
     B, rest = _less_most_likely(pi, A), np.sqrt(max(float(A[np.argmax(pi), np.argmax(pi)]), 0.0))
-    size = (
-        np.sqrt(np.maximum(np.diagonal(A), 0.0)) + rest
-    )  # |B_ij| <= size_i size_j if A is positive semidefinite
+    # |B_ij| <= size_i size_j if A is positive semidefinite.
+    size = np.sqrt(np.maximum(np.diagonal(A), 0.0)) + rest
     some = size > 0
     if B[~some].any():
         return False
@@ -111,9 +109,8 @@ def _efficiency(pi: Floats, A: Floats, P: Floats, q: Floats) -> float:
     covariance is scaled to a unit diagonal: lifts of rare symbols may be larger by many orders of magnitude.
     """
     others = np.arange(len(pi)) != np.argmax(pi)
-    apart = (
-        P[others] - P[~others]
-    )  # lifts less 1 from these: P / q - 1 would lose digits where q is nearly a row
+    # Lifts less 1 from differences: P / q - 1 would lose digits where q is nearly a row.
+    apart = P[others] - P[~others]
     X = (apart - pi[others] @ apart) / q
     spread = np.sqrt(np.sum(X * X * q, axis=1))
     scale = np.where(spread > 0, spread, 1.0)

@@ -32,7 +32,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from .._common.web import RAW_HEADERS, listen
+from .._common.web import RAW_HEADERS, in_background, listen
 from ..errors import StoreError
 from .connections import AT_ONCE, MOST_CONNECTIONS, Gate, Server, protocol, room_for_connections
 from .guard import Bucket, Limits, Proxies, Refusal, check_origin, parse_submission, read_report
@@ -334,12 +334,5 @@ def running(store: Store, settings: Settings | None = None, port: int = 0) -> It
     """Serve from a thread, for tests and notebooks: the base address and the secret; ends with the block."""
     chosen = settings or Settings(secrets.token_urlsafe(24), log=lambda line: None)
     bound = listen("127.0.0.1", port, "the survey")
-    server = make_server(store, chosen)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
-    thread.start()
-    try:
+    with in_background(make_server(store, chosen), bound):
         yield f"http://127.0.0.1:{bound.getsockname()[1]}/", chosen.secret
-    finally:
-        server.should_exit = True
-        thread.join(15)
-        bound.close()

@@ -44,9 +44,7 @@ class Draws:
         randomness = choose_randomness(self.keyed, self.source)
         if randomness.key is None:
             return randomness
-        if self.column is None and isinstance(
-            name, tuple
-        ):  # part of a nested header: not columns taken together
+        if self.column is None and isinstance(name, tuple):  # a nested header: not columns taken together
             raise KeyingError("the column must be named by text", given=shown(name), remedy="give column=")
         column = check_given_name(name) if self.column is None else check_columns_name(self.column)
         return replace(randomness, column=column)
@@ -58,12 +56,8 @@ class Draws:
 def draw_column(sampler: Sampler, values: Any, draws: Draws, unknown: str, unknown_as: Hashable) -> Any:
     """Reports of the values, a column of the same kind; None if all were dropped."""
     if unknown == "drop" and unknown_as is not None:
-        raise ValuesError(
-            'must not be "drop" together with unknown_as',
-            parameter="unknown",
-            given=f"unknown={unknown!r}, unknown_as={shown(unknown_as)}",
-            remedy="choose one",
-        )
+        problem, given = 'must not be "drop" together with unknown_as', f"unknown_as={shown(unknown_as)}"
+        raise ValuesError(problem, parameter="unknown", given=given, remedy="choose one")
     column = as_column(sampler.alphabet, values)
     if hasattr(values, "iloc") and len(values):  # a Series of pandas
         check_index(values.index, [(values.name,)], [values])
@@ -112,9 +106,7 @@ def draw_codes(sampler: Sampler, codes: Any, draws: Draws) -> Array:
 def _row_numbers(codes: Array, n: int) -> Array:
     """The codes as unsigned integers, among which a negative one is n or more."""
     plain = unsigned(codes)
-    if (
-        codes.dtype.kind == "i" and n > np.iinfo(codes.dtype).max + 1
-    ):  # -1 as int8 would be 255, which is a row
+    if codes.dtype.kind == "i" and n > np.iinfo(codes.dtype).max + 1:  # -1 as int8 would be the row 255
         return unsigned(codes.astype(np.int64))
     return plain
 

@@ -215,9 +215,7 @@ def smallest_unsigned(count: int) -> np.dtype[Any]:
 
 def label_rows(codes: Array, rows: Rows) -> Rows:
     """The row of every record, N for those that have none; codes beyond the last have the last one's row."""
-    if (
-        codes.dtype.itemsize == 8
-    ):  # numpy takes by signed integers, among which the largest codes would be negative
+    if codes.dtype.itemsize == 8:  # numpy takes by signed integers: the largest codes would be negative
         codes = np.minimum(codes, np.uint64(len(rows) - 1)).astype(np.intp)
     return np.take(rows, codes, mode="clip")
 

@@ -147,7 +147,7 @@ class Release:
 
     def with_unknown_as(self, label: Any) -> Release:
         """The same, where values that are no label count as this one."""
-        row_of = self.sampler.row_of
+        row_of = self.sampler.alphabet.row_of
         if not is_hashable(label) or label not in row_of:
             of = f" for {self.name!r}" if self.name else ""
             raise ValuesError(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common import checks
 from ..errors import KeyingError
 from .columns import shown
 from .sampler import Integers
@@ -21,6 +22,7 @@ from .texts import LETTERED, OTHER, Places, Texts
 # The last byte of an id's block: ids of different types are different blocks.
 INTEGER, TEXT, BYTES, LARGE = 0, 1, 2, 3
 LONGEST_INTEGER = 600  # digits: Python reads no longer ones in every configuration
+KINDS = "must be integers, text or bytes"
 WRITTEN_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 REMEDY = (
@@ -36,8 +38,7 @@ def id_blocks(ids: Any, count: int) -> Integers:
     digits, are integers; other text is text; bytes are bytes; anything else names no record and is refused.
     """
     column = _as_column(ids)
-    if len(column) != count:
-        raise KeyingError(f"must be one for each of the {count} records", parameter="ids", given=len(column))
+    checks.length(column, "ids", count, "record", error=KeyingError)
     if isinstance(column, np.ndarray):
         return _integer_blocks(column)
     if isinstance(column, list):
@@ -71,12 +72,12 @@ def id_block(record: Any) -> bytes:
             return hashlib.sha256(b"%d" % number).digest()[:15] + bytes([LARGE])
     if isinstance(record, bytes) and record:
         return hashlib.sha256(record).digest()[:15] + bytes([BYTES])
-    raise KeyingError(
-        "must be integers, text or bytes",
-        parameter="ids",
-        given=f"{repr(record)[:60]} of type {type(record).__name__}",
-        remedy="an id that is missing, empty or a fraction names no record",
-    )
+    given = f"{repr(record)[:60]} of type {type(record).__name__}"
+    raise _refused(KINDS, given, "an id that is missing, empty or a fraction names no record")
+
+
+def _refused(problem: str, given: str, remedy: str) -> KeyingError:
+    return KeyingError(problem, parameter="ids", given=given, remedy=remedy)
 
 
 def check_distinct(blocks: Integers, ids: Any) -> None:
@@ -94,12 +95,7 @@ def check_distinct(blocks: Integers, ids: Any) -> None:
         column = list(_as_column(ids))
         twice = sorted({int(order[i + k]) for i in same[:3] for k in (0, 1)})
         values = dict.fromkeys(shown(column[i]) for i in twice)
-        raise KeyingError(
-            "must be distinct",
-            parameter="ids",
-            given=f"{', '.join(values)} more than once",
-            remedy=REMEDY,
-        )
+        raise _refused("must be distinct", f"{', '.join(values)} more than once", REMEDY)
 
 
 def written_integer(value: int | str, what: str) -> int | None:
@@ -117,11 +113,8 @@ def written_integer(value: int | str, what: str) -> int | None:
             return int(value)
     elif abs(value) < 10**LONGEST_INTEGER:
         return int(value)
-    raise KeyingError(
-        f"{what} must have at most {LONGEST_INTEGER} digits",
-        given="a longer number",
-        remedy="shorten it",
-    )
+    problem = f"{what} must have at most {LONGEST_INTEGER} digits"
+    raise KeyingError(problem, given="a longer number", remedy="shorten it")
 
 
 def _blocks_one_by_one(column: list[Any]) -> Integers:
@@ -143,10 +136,7 @@ def _text_blocks(texts: Texts) -> Integers:
     """The blocks of texts: short integers all at once, others by what they can be."""
     numbers, kinds = texts.integers()
     blocks = _integer_blocks(numbers)
-    lettered, other = (
-        kinds == LETTERED,
-        kinds == OTHER,
-    )  # one with letters is no integer, not even with spaces
+    lettered, other = kinds == LETTERED, kinds == OTHER  # letters are in no integer, not even with spaces
     sha256, end = hashlib.sha256, bytes([TEXT])
     words = b"".join([sha256(piece).digest()[:15] + end for piece in texts[lettered].pieces()])
     blocks[lettered] = np.frombuffer(words, dtype="<u8").reshape(-1, 2)
@@ -168,12 +158,7 @@ def utf8(text: Any, what: str) -> bytes:
 def _as_column(ids: Any) -> Any:
     """An integer array, texts, or a list of Python values."""
     if isinstance(ids, str | bytes) or not hasattr(ids, "__iter__"):
-        raise KeyingError(
-            "must be a column with one id for each record",
-            parameter="ids",
-            given=type(ids).__name__,
-            remedy="give a list",
-        )
+        raise _refused("must be a column with one id for each record", type(ids).__name__, "give a list")
     if isinstance(ids, range):
         return np.arange(ids.start, ids.stop, ids.step)
     if isinstance(ids, Texts):
@@ -186,23 +171,14 @@ def _as_column(ids: Any) -> Any:
     if not hasattr(ids, "__array__"):
         return list(ids)
     if np.ma.is_masked(ids):
-        raise KeyingError(
-            "must not be missing",
-            parameter="ids",
-            given="a masked array",
-            remedy="every record needs an id",
-        )
+        raise _refused("must not be missing", "a masked array", "every record needs an id")
     try:
         array = np.asarray(ids)  # numpy, pandas, polars, arrow
     except Exception:  # a type of theirs that numpy lacks; whichever error their library raises
         return list(ids)
     if array.ndim != 1 or array.dtype.kind not in "iuOUST":
-        raise KeyingError(
-            "must be a column of integers, text or bytes",
-            parameter="ids",
-            given=f"{array.dtype} of shape {array.shape}",
-            remedy=("integers with missing ones among them become fractions: every record needs an id"),
-        )
+        remedy = "integers with missing ones among them become fractions: every record needs an id"
+        raise _refused(KINDS, f"{array.dtype} of shape {array.shape}", remedy)
     return array if array.dtype.kind in "iu" else list(array.tolist())
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -127,7 +128,8 @@ def keystream(key: bytes) -> Fill:
         for k in range(0, len(out), CHUNK):
             part = out[k : k + CHUNK]
             cipher.update_into(memoryview(zeros)[: part.nbytes], part.view(np.uint8).data)
-        _to_native(out)
+        if sys.byteorder == "big":
+            out.byteswap(inplace=True)
 
     return fill
 
@@ -154,11 +156,6 @@ class Sampler:
     def alphabet(self) -> Alphabet:
         """The labels alone."""
         return Alphabet(self.inputs, self.outputs)
-
-    @property
-    def row_of(self) -> dict[Any, int]:
-        """The row of every input label."""
-        return self.alphabet.row_of
 
     @cached_property
     def block_rows(self) -> NDArray[np.uint32]:
@@ -224,8 +221,3 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _to_native(out: Integers) -> None:
-    if np.dtype(np.uint64).newbyteorder("<") != np.dtype(np.uint64):  # a big-endian machine
-        out.byteswap(inplace=True)

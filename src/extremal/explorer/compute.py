@@ -104,9 +104,7 @@ def least_epsilon(state: State, known: Known, points: float, progress: Progress)
     found = ex.planning.least_epsilon(
         known.prior, people=state.people, half_width=points / 100, confidence=CONFIDENCE, progress=progress
     )
-    epsilon = min(
-        math.ceil(found.epsilon * 1e4) / 1e4, known.prior.epsilon_max
-    )  # a little more is enough, too
+    epsilon = min(math.ceil(found.epsilon * 1e4) / 1e4, known.prior.epsilon_max)  # a little more will do
     return {"epsilon": epsilon, "lower": found.lower}
 
 

@@ -33,7 +33,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from extremal._common.json import parse_json
-from extremal._common.web import RAW_HEADERS, is_loopback, listen, read_body
+from extremal._common.web import RAW_HEADERS, in_background, is_loopback, listen, read_body
 from extremal.studies.data import ORDER, anes96
 
 from .figures import FILES
@@ -193,15 +193,8 @@ def running(host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
     """Serve from a thread, for tests and notebooks; gives the link and ends with the block."""
     bound = listen(host, port, "the explorer")
     token = secrets.token_urlsafe(32)
-    server = _server(host, token)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
-    thread.start()
-    try:
+    with in_background(_server(host, token), bound):
         yield link_of(bound, host, token)
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        bound.close()
 
 
 # --- who may ask, and how much at once ---------------------------------------------------------------

@@ -347,6 +347,27 @@ by case: ifP.
 Qed.
 End Table.
 
+(** The library writes a full bucket as one with the threshold 0 that is its own alias: a threshold then takes no bit
+    more than a number below [size]. It draws the same. *)
+Section Encoding.
+Local Open Scope Z_scope.
+
+Definition encoded (size : Z) (table : seq (Z * nat)) : seq (Z * nat) :=
+  [seq (let e := nth (0, 0%N) table j in if e.1 =? size then (0, j) else e) | j <- iota 0 (seq.size table)].
+
+Theorem encoded_draws size table u : 0 < size -> 0 <= u < Z.of_nat (seq.size table) * size ->
+  drawn size (encoded size table) u = drawn size table u.
+Proof.
+move=> s0 [u0 u1]; rewrite /drawn; set j := Z.to_nat (u / size).
+have jn : (j < seq.size table)%N.
+  apply/ltP; rewrite /j; have := Z.div_lt_upper_bound u size (Z.of_nat (seq.size table)) s0.
+  have := Z.div_pos u size u0 s0; lia.
+rewrite /encoded (nth_map 0%N) ?size_iota // nth_iota //= add0n.
+case: Z.eqb_spec => //= ->; have [r0 r1] := Z.mod_pos_bound u size s0.
+by rewrite (proj2 (Z.ltb_lt _ _) r1) if_same.
+Qed.
+End Encoding.
+
 (** ** Words of 64 bits
 
     Whatever the last two bits are, exactly w(y) of the 2^62 words give y. *)

@@ -184,6 +184,60 @@ def test_no_bound_is_below_the_exact_delta_in_fractions(design, low, seed):
         assert Fraction(found + error) >= exact - 16 * size / 2**52 - Fraction(1, 2**52)
 
 
+def exact_utility(pi, P, f):
+    """Of a mechanism in fractions: the sum over reports of P_Y(y) f(lift), averaged over answers."""
+    value = Fraction(0)
+    for column in zip(*P, strict=True):
+        mean = sum(p * w for p, w in zip(pi, column, strict=True))
+        value += mean * sum(p * f(w / mean) for p, w in zip(pi, column, strict=True)) if mean else 0
+    return value
+
+
+def allowed(pi, P, c):
+    """The mechanism nearest to P towards the constant one whose lifts are at most c."""
+    means = [sum(p * w for p, w in zip(pi, column, strict=True)) for column in zip(*P, strict=True)]
+    most = max(w / m for row in P for w, m in zip(row, means, strict=True) if m)
+    share = max(1 - (c - 1) / (most - 1), 0) if most > 1 else 0
+    return [[(1 - share) * w + share * m for w, m in zip(row, means, strict=True)] for row in P]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_upper_bound_exceeds_every_mechanism_and_is_the_sum_of_a_dual_vector_that_outweighs_every_vertex(
+    seed,
+):
+    """Weak duality of Theorem 5 in fractions: vertices from Algorithm 1, and mechanisms that keep the level."""
+    rng = np.random.default_rng(seed)
+    counts = (rng.integers(1, 8, size=int(rng.integers(2, 5)))).tolist()
+    prior, epsilon = ex.Prior.from_counts(counts), float(rng.uniform(0.05, 1.5))
+    c = Fraction(largest_lift(prior.probabilities, epsilon))
+    pi = [Fraction(k, sum(counts)) for k in counts]
+    vertices = oracles.algorithm_1(pi, min(c, 1 / min(pi)), len(pi))
+    for utility, f in (
+        (ex.utilities.chi_squared, oracles.exact_chi_squared),
+        (ex.utilities.total_variation, oracles.exact_total_variation),
+    ):
+        y = [Fraction(int(k), 16) for k in rng.integers(-4, 20, size=len(pi))]
+        mu = [sum(p * f(t) for p, t in zip(pi, v, strict=True)) for v in vertices]
+        lacking = max(
+            m - sum(a * t for a, t in zip(y, v, strict=True)) for m, v in zip(mu, vertices, strict=True)
+        )
+        dual = [a + lacking * p for a, p in zip(y, pi, strict=True)]  # now it outweighs every vertex, just
+        found = check_bounds.upper_bound(
+            prior,
+            epsilon,
+            utility,
+            np.array([float(a) for a in dual]),
+            0.0,
+            float(sum(dual)),
+            lambda _: False,
+        )
+        assert found.value == pytest.approx(float(sum(dual)), rel=1e-9, abs=1e-9)
+        for _ in range(20):
+            made = rng.integers(0, 5, size=(len(pi), 4)) + np.eye(len(pi), 4, dtype=int)
+            rows = [[Fraction(w, sum(row)) for w in row] for row in made.tolist()]
+            assert float(exact_utility(pi, allowed(pi, rows, c), f)) <= found.value + 1e-9
+
+
 def test_counts_are_recognised_whatever_their_common_factor_and_nothing_else_is():
     for counts in ([1, 1, 1], [3, 5, 7], [997, 1000, 1003], [20, 30, 50]):
         found = separable.counts_of(ex.Prior.from_counts(counts).probabilities)

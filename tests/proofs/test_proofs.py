@@ -80,9 +80,40 @@ def test_a_theorem_that_assumes_something_fails_the_check(tmp_path, word):
     assert done.returncode == 1, done.stderr
 
 
-def test_every_theorem_that_the_page_names_exists_and_every_theorem_is_on_the_page():
+# A theorem on the page: its name and words, its formula, then a function of the library and a test.
+ENTRY = re.compile(
+    r"^\*\*`(?P<theorem>[\w.]+)`\*\* (?P<words>(?:.+\n)+)\n(?P<formula>(?:> .+\n)+)\n"
+    r"`(?P<source>[\w/.]+)`: `(?P<function>[\w.]+)`;\s`(?P<file>[\w/.]+)`:\s`(?P<test>\w+)`\n",
+    re.M,
+)
+
+
+def entries():
+    return [found.groupdict() for found in ENTRY.finditer(PAGE)]
+
+
+def defines(path, name):
+    """Whether a file of Python, C or JavaScript defines a function, a class or a method of one."""
+    text = path.read_text(encoding="utf-8")
+    outer, _, inner = name.partition(".")
+    whole = rf"^(?:(?:def|class|(?:async |export )*function) {outer}\b|static [\w ]+ {outer}\()"
+    found = re.search(whole, text, re.M)
+    return bool(found and (not inner or re.search(rf"^    def {inner}\(", text[found.start() :], re.M)))
+
+
+def test_the_page_has_every_theorem_once_in_words_in_mathematics_and_with_a_function_and_a_test():
+    assert sorted(entry["theorem"] for entry in entries()) == sorted(theorems())
     stems = "|".join(path.stem for path in SOURCES)
-    assert set(re.findall(rf"`((?:{stems})\.[\w']+)`", PAGE)) == set(theorems())
+    assert set(re.findall(rf"`((?:{stems})\.[\w']+)`", PAGE)) <= set(theorems())
+    wrong = [
+        entry["theorem"]
+        for entry in entries()
+        if len(entry["words"].split()) < 5
+        or not re.search("[≤≥<>=⟺⟹⊆]", entry["formula"][2:])
+        or not defines(ROOT / "src" / "extremal" / entry["source"], entry["function"])
+        or not defines(ROOT / entry["file"], entry["test"])
+    ]
+    assert wrong == []
 
 
 def test_the_files_that_the_page_names_exist():

@@ -42,6 +42,7 @@ def pytest_collection_finish():
 # Those that need a browser follow one another, so that they share it.
 LONGEST = [
     "release/test_spark.py",
+    "collection/test_browsers.py",
     "collection/test_form.py",
     "explorer/test_browser.py",
     "collection/test_served.py",

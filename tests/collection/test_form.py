@@ -9,18 +9,20 @@ import pytest
 
 from extremal._common.words import factor
 from tests.support.browser import PHONE, Device, until
-from tests.support.draws import by_python
 from tests.support.survey_site import (
     HOLD_RETRIES,
     ID,
-    INDEXED,
     RETRY,
+    TRACES,
     certified,
+    common_report,
     kept,
     kept_of,
+    randomness,
     serving,
     subsets,
     survey,
+    word_for,
 )
 
 VISITS = certified({"never": 0.5, "once": 0.3, "often": 0.2}, 0.4)
@@ -60,12 +62,6 @@ def without_id(questions):
 
 
 FACTS = "the report on one question makes no guess about your answer more than "
-# Everything a page could leave behind, as text.
-TRACES = f"""async () => JSON.stringify([
-    document.documentElement.outerHTML, location.href, history.length, JSON.stringify(history.state), document.cookie,
-    Object.entries(localStorage), Object.entries(sessionStorage), await ({INDEXED})(), window.name,
-    await caches.keys(), performance.getEntriesByType("resource").map(entry => entry.name).sort(),
-])"""
 
 
 @pytest.fixture(scope="module")
@@ -135,26 +131,6 @@ def retry(page):
     """Let the page try again now; after how long it would have done so."""
     until(page, "retries.length > 0")
     return page.evaluate(RETRY)
-
-
-def word_for(mechanism, answer, report):
-    """A 64-bit word from which this answer gives this report."""
-    words = [random.Random(k).getrandbits(64) for k in range(1000)]
-    return words[by_python(mechanism, [answer] * 1000, words).index(report)]
-
-
-def randomness(*words):
-    """A script that replaces the browser's randomness: 16 bytes for the id, then these words."""
-    chunks = [list(range(16)), *(list(word.to_bytes(8, "little")) for word in words)]
-    return f"""() => {{
-        const chunks = {json.dumps(chunks)};
-        Crypto.prototype.getRandomValues = (array) => {{ array.set(chunks.shift()); return array; }};
-    }}"""
-
-
-def common_report(mechanism):
-    """A report that every answer can give."""
-    return mechanism.mechanism.outputs[int(np.argmax(mechanism.mechanism.matrix.min(axis=0)))]
 
 
 def test_all_that_leaves_or_stays_depends_on_the_answers_only_through_the_reports(visit, site, phone):

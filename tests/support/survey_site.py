@@ -7,14 +7,18 @@ import contextlib
 import itertools
 import json
 import math
+import random
 import re
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
+
 import extremal as ex
 from extremal.collection.page import index
+from tests.support.draws import by_python
 
 STATIC = Path(ex.__file__).parent / "collection" / "static"
 KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8"}
@@ -50,6 +54,34 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
+
+
+# Everything a page could leave behind, as text.
+TRACES = f"""async () => JSON.stringify([
+    document.documentElement.outerHTML, location.href, history.length, JSON.stringify(history.state), document.cookie,
+    Object.entries(localStorage), Object.entries(sessionStorage), await ({INDEXED})(), window.name,
+    await caches.keys(), performance.getEntriesByType("resource").map(entry => entry.name).sort(),
+])"""
+
+
+def word_for(mechanism, answer, report):
+    """A 64-bit word from which this answer gives this report."""
+    words = [random.Random(k).getrandbits(64) for k in range(1000)]
+    return words[by_python(mechanism, [answer] * 1000, words).index(report)]
+
+
+def randomness(*words):
+    """A script that replaces the browser's randomness: 16 bytes for the id, then these words."""
+    chunks = [list(range(16)), *(list(word.to_bytes(8, "little")) for word in words)]
+    return f"""() => {{
+        const chunks = {json.dumps(chunks)};
+        Crypto.prototype.getRandomValues = (array) => {{ array.set(chunks.shift()); return array; }};
+    }}"""
+
+
+def common_report(mechanism):
+    """A report that every answer can give."""
+    return mechanism.mechanism.outputs[int(np.argmax(mechanism.mechanism.matrix.min(axis=0)))]
 
 
 def certified(prior, epsilon):
@@ -119,6 +151,7 @@ class Site:
     policy: str = POLICY
     index: str = ""  # the page, if it is not the one that belongs to survey.json
     redirects: dict = field(default_factory=dict)  # from one address to another
+    down: bool = False  # connections are closed without a reply
     held: str = ""  # the end of an address whose replies wait for `free`
     free: threading.Event = field(default_factory=threading.Event)
 
@@ -140,6 +173,8 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def record(self):
+        if self.site.down:
+            raise ConnectionAbortedError
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.site.requests.append((self.requestline, bytes(self.headers), body))
         return body

@@ -259,3 +259,49 @@ def test_a_plan_of_stages_expects_what_the_estimate_has():
     assert more.people == pytest.approx(4 * 40_000, rel=0.02)
     with pytest.raises(ex.errors.OptionError, match="pair 2"):
         ex.plan([(certified[0], 10), (NOISY, 10)])
+
+
+def test_the_inverse_is_unbiased_over_all_outcomes_where_the_second_mechanism_follows_the_first():
+    share, n = 0.3, (6, 4)
+    q = np.array([1 - share, share])
+    first = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]])
+    seconds = (ex.Mechanism([[0.9, 0.1], [0.1, 0.9]]), ex.Mechanism([[0.6, 0.4], [0.4, 0.6]]))
+    mean = 0.0
+    for k in range(n[0] + 1):
+        second = seconds[k > 2]
+        for j in range(n[1] + 1):
+            found = ex.estimate(
+                [(first, {0: n[0] - k, 1: k}), (second, {0: n[1] - j, 1: j})], method="inverse"
+            )
+            chance = binom.pmf(k, n[0], (q @ first.matrix)[1]) * binom.pmf(j, n[1], (q @ second.matrix)[1])
+            mean += chance * found.shares[1]
+    assert mean == pytest.approx(share, abs=1e-12)
+
+
+@pytest.mark.parametrize(("shift", "least", "most"), [(0.0, 0.02, 0.09), (0.2, 0.85, 1.0)])
+def test_drift_is_found_in_nine_of_ten_surveys_and_hardly_where_there_is_none(shift, least, most):
+    pi = np.array([0.7, 0.2, 0.1])
+    later = pi + shift * np.array([-1.0, 0.0, 1.0])
+    first = ex.design(ex.PriorSet.at_least(3, 0), 0.7).mechanism
+    second = ex.design(ex.Prior(pi), 0.7).mechanism
+    found = [
+        ex.estimate(
+            [(first, drawn(first, 1000, 2 * k, pi)), (second, drawn(second, 4000, 2 * k + 1, later))]
+        ).drift.p_value
+        <= 0.05
+        for k in range(300)
+    ]
+    assert least <= np.mean(found) <= most
+
+
+def test_all_stages_together_tell_more_than_the_last_alone():
+    """Simultaneous intervals, where two thirds of the people are in the last stage."""
+    rng = np.random.default_rng(3)
+    for pi in ([0.1, 0.9], [0.7, 0.2, 0.07, 0.03], [0.3, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05]):
+        mechanism = ex.design(ex.Prior(pi), 0.8).mechanism
+        counts = [rng.multinomial(n, pi @ mechanism.matrix) for n in (2000, 4000, 12_000)]
+        pairs = [(mechanism, dict(zip(mechanism.outputs, c.tolist(), strict=True))) for c in counts]
+        together, alone = ex.estimate(pairs, intervals="all"), ex.estimate(*pairs[-1], intervals="all")
+        width, other = (e.uncertainty.unit_bounds(np.eye(len(pi)), 0.05, "all") for e in (together, alone))
+        ratio = (width.upper - width.lower).mean() / (other.upper - other.lower).mean()
+        assert 0.8 < ratio < 1.0

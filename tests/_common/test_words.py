@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal._common.words import at_least, at_most, factor
+from extremal._common.words import apart, at_least, at_most, factor
 from extremal.auditing.report import mechanism_report
 from extremal.cli import show
 
@@ -27,6 +27,18 @@ from extremal.cli import show
 )
 def test_a_factor_has_two_decimals_rounded_up_and_more_near_1(nats, text):
     assert factor(nats) == text
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "texts"),
+    [
+        (0.5, 0.6999999999999844, ("0.5", "0.7")),
+        (0.7, 0.700004, ("0.7", "0.700004")),
+        (2, 1e9, ("2", "1e+09")),
+    ],
+)
+def test_two_figures_have_equal_digits_and_as_many_as_tell_them_apart(limit, value, texts):
+    assert apart(limit, value) == texts
 
 
 @given(st.floats(0, 300))

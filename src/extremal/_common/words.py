@@ -52,6 +52,12 @@ def at_least(value: float) -> str:
     return _rounded(value, -math.inf)
 
 
+def apart(one: float, other: float) -> tuple[str, str]:
+    """Two figures that differ, each with four digits, or with as many more as show that they do."""
+    texts = ((f"{one:.{digits}g}", f"{other:.{digits}g}") for digits in range(4, 18))
+    return next(pair for pair in texts if pair[0] != pair[1])
+
+
 def _rounded(value: float, towards: float) -> str:
     if not 1e-290 < value < 1e290:
         return f"{value:.4g}"  # 0, and figures that nobody reads

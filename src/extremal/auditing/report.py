@@ -20,7 +20,7 @@ from .audit import Audit, audit
 from .disclosure import Disclosure
 from .figures import plain
 from .page import Box, Folded, Section, drawn, page
-from .text import MOST_NAMES, Cells, chance, quoted, share_of
+from .text import MOST_NAMES, Cells, chance, number, quoted, share_of
 from .text import names as listed
 
 T = TypeVar("T")
@@ -267,5 +267,7 @@ def _plain(text: str) -> list[str]:
 
 def _about(mechanism: Certified | Mechanism) -> str:
     if isinstance(mechanism, Certified):
-        return f"{mechanism.library}; certified for ε = {mechanism.epsilon!r}, digest {mechanism.digest}"
+        return (
+            f"{mechanism.library}; certified for ε = {number(mechanism.epsilon)}, digest {mechanism.digest}"
+        )
     return "not certified"

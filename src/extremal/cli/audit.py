@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
+from extremal._common.words import apart
 from extremal.errors import FileError, PriorError
 
 from . import advice, options, show
@@ -113,7 +114,8 @@ def audit(
         show.lines(show.console(to_stderr=output.target == "-"), ["", f"Page in {page.report_file}"])
     leaks = made.audit
     if epsilon is not None and leaks.epsilon > epsilon + (0.0 if leaks.exact else 1e-9):
-        raise CheckFailed(f"leakage must be at most {epsilon!r} nats, but it is {leaks.epsilon!r}")
+        limit, found = apart(epsilon, leaks.epsilon)
+        raise CheckFailed(f"leakage must be at most {limit} nats, but it is {found}")
 
 
 def _check(

@@ -15,8 +15,8 @@ import extremal as ex
 from extremal.estimation.regression.assembly import Assembly
 from extremal.estimation.regression.covariance import covariance
 from extremal.estimation.regression.families import family_of
-from extremal.estimation.regression.fit import Fit, climb
-from extremal.estimation.regression.likelihood import Channel
+from extremal.estimation.regression.fit import Fitted, climb
+from extremal.estimation.regression.likelihood import Emissions
 from extremal.estimation.regression.reading import corrections
 from tests.support import surveys
 
@@ -48,10 +48,10 @@ OUTCOMES = {
 }
 
 
-def covered(problem, back, truth, weights):
+def covered(likelihood, back, truth, weights):
     """Whether each interval holds the truth, for one survey."""
-    problem = replace(problem, weights=weights)
-    peak = climb(problem, np.linalg.solve(back, truth))
+    likelihood = replace(likelihood, weights=weights)
+    peak = climb(likelihood, np.linalg.solve(back, truth))
     if not peak.converged or np.linalg.eigvalsh(-peak.at.hessian)[0] <= 1e-6:
         return np.zeros(len(truth), dtype=bool)
     V = back @ np.linalg.inv(-peak.at.hessian) @ back.T
@@ -85,7 +85,7 @@ def test_intervals_of_a_private_outcome(model, which):
     generator = np.random.default_rng(1)
     counts = generator.multinomial(n, cells, size=SURVEYS).astype(float)
     prepared = made.fitted.prepared
-    hits = [covered(prepared.problem, prepared.back, truth, each) for each in counts]
+    hits = [covered(prepared.likelihood, prepared.back, truth, each) for each in counts]
     assert_covered(np.mean(hits, axis=0), (model, which))
 
 
@@ -135,7 +135,7 @@ def test_intervals_of_a_private_predictor(model, which):
     hits = []
     for rows, weights in simulated:
         prepared = _prepared(model, mechanism, *rows)
-        hits.append(covered(prepared.problem, prepared.back, truth, weights))
+        hits.append(covered(prepared.likelihood, prepared.back, truth, weights))
     assert_covered(np.mean(hits, axis=0), (model, which))
 
 
@@ -170,16 +170,16 @@ def test_intervals_of_corrected_scores_hold_where_the_model_is_wrong(which):
             corrections=(corrections(mechanism.matrix, reports)[None],),
             corrected=True,
         )
-        prepared = made.problem()
-        peak = climb(prepared.problem, np.linalg.solve(prepared.back, truth))
-        V = covariance(Fit(prepared, peak, prepared.back @ peak.theta), "robust", n)
+        prepared = made.prepared()
+        peak = climb(prepared.likelihood, np.linalg.solve(prepared.back, truth))
+        V = covariance(Fitted(prepared, peak, prepared.back @ peak.theta), "robust", n)
         off = np.abs(prepared.back @ peak.theta - truth)
         hits.append(peak.converged & (off <= 1.959963984540054 * np.sqrt(np.diag(V))))
     assert_covered(np.mean(hits, axis=0), which)
 
 
 def _prepared(model, mechanism, z, report, y):
-    return _assembly(model, mechanism, z, report, y).problem()
+    return _assembly(model, mechanism, z, report, y).prepared()
 
 
 def _assembly(model, mechanism, z, report, y):
@@ -188,9 +188,9 @@ def _assembly(model, mechanism, z, report, y):
     family = family_of(model, 2 if model == "logit" else 0)
     one, slope = np.ones(n), Z[z]
     designs = tuple(np.column_stack([one, (k == 1) * one, (k == 2) * one, slope]) for k in range(3))
-    channels = [Channel(report, mechanism.matrix[None])]
+    channels = [Emissions(report, mechanism.matrix[None])]
     if model == "logit":
-        channels.append(Channel(y, np.eye(2)[:, None]))
+        channels.append(Emissions(y, np.eye(2)[:, None]))
     return Assembly(
         family,
         (0, 1) if model == "logit" else (),

@@ -16,7 +16,7 @@ from extremal.estimation.regression.families import (
     Ordinal,
     Poisson,
 )
-from extremal.estimation.regression.likelihood import Channel, Problem, weighted_products
+from extremal.estimation.regression.likelihood import Emissions, Likelihood, weighted_products
 
 FAMILIES = {
     "logit": Binary(2, LOGIT),
@@ -29,8 +29,8 @@ FAMILIES = {
 }
 
 
-def problem(family, *, predictors, joint=False, covariates=True, n=60, seed=0):
-    """A small problem with random designs, mechanisms, weights and, if asked for, private predictors."""
+def likelihood(family, *, predictors, joint=False, covariates=True, n=60, seed=0):
+    """A small likelihood with random designs, mechanisms, weights and, if asked for, private predictors."""
     generator = np.random.default_rng(seed)
     K, p = (3, 2) if predictors else (1, 2)
     D = family.predictors
@@ -44,15 +44,15 @@ def problem(family, *, predictors, joint=False, covariates=True, n=60, seed=0):
     channels = []
     if predictors and not joint:
         table = generator.dirichlet(np.ones(5), K)[None]
-        channels.append(Channel(generator.integers(0, 5, n), table))
+        channels.append(Emissions(generator.integers(0, 5, n), table))
     if J > 1:
         table = generator.dirichlet(np.ones(5), J * (K if joint else 1)).reshape(J, -1, 5)
-        channels.append(Channel(generator.integers(0, 5, n), table))
+        channels.append(Emissions(generator.integers(0, 5, n), table))
     outcome = None if J > 1 else generator.integers(0, 4, n).astype(float)
     shared = predictors and covariates
     Z = np.vstack([np.ones(n), generator.standard_normal(n)]) if shared else None
     fixed = np.log(np.full(K, 1 / K)) if predictors and not covariates else None
-    return Problem(
+    return Likelihood(
         family, designs, contrast, tuple(channels), generator.uniform(0.5, 2, n), outcome, Z, fixed
     )
 
@@ -74,7 +74,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "predictors", "joint", "covariates"), CASES)
 def test_derivatives_are_those_of_the_likelihood(name, predictors, joint, covariates):
-    made = problem(FAMILIES[name], predictors=predictors, joint=joint, covariates=covariates)
+    made = likelihood(FAMILIES[name], predictors=predictors, joint=joint, covariates=covariates)
     theta, step = coordinates(made), 1e-5
     found = made.derivatives(theta)
     assert found.value == pytest.approx(made.value(theta), rel=1e-13)
@@ -109,7 +109,7 @@ def outcome_probability(family, eta, answer):
 
 @pytest.mark.parametrize(("name", "predictors", "joint", "covariates"), CASES)
 def test_the_likelihood_is_the_sum_over_true_answers(name, predictors, joint, covariates):
-    made = problem(FAMILIES[name], predictors=predictors, joint=joint, covariates=covariates, n=7)
+    made = likelihood(FAMILIES[name], predictors=predictors, joint=joint, covariates=covariates, n=7)
     theta = coordinates(made)
     B, gamma = made.coefficients(theta)
     J = getattr(made.family, "answers", 1)
@@ -133,7 +133,7 @@ def test_the_likelihood_is_the_sum_over_true_answers(name, predictors, joint, co
 
 
 def test_blocks_do_not_change_the_derivatives():
-    made = problem(Multinomial(4), predictors=True, n=700)
+    made = likelihood(Multinomial(4), predictors=True, n=700)
     theta = coordinates(made)
     whole = made.derivatives(theta)
     made.__dict__["block"] = 256

@@ -20,7 +20,7 @@ from ..._common.types import Floats, Ints
 from ..._common.words import brief
 from ...errors import RegressionError
 from .families import Discrete, Family, Gaussian, Ordinal
-from .likelihood import Channel, Problem
+from .likelihood import Emissions, Likelihood
 
 COLLINEAR = 1e-9  # of a column of length 1: what is left of it beside the others
 ROWS = 1 << 14  # of a block of the factorisation
@@ -165,7 +165,7 @@ class Assembly:
     names: tuple[str, ...]
     terms: Mapping[str, Sequence[int]]
     designs: tuple[Floats, ...]
-    channels: tuple[Channel, ...]
+    channels: tuple[Emissions, ...]
     weights: Floats
     squares: Floats
     clusters: Ints | None
@@ -190,7 +190,7 @@ class Assembly:
         return replace(
             self,
             designs=tuple(X[first] for X in self.designs),
-            channels=tuple(Channel(c.codes[first], c.table) for c in self.channels),
+            channels=tuple(Emissions(c.codes[first], c.table) for c in self.channels),
             weights=np.bincount(group, self.weights).astype(np.float64),
             squares=np.bincount(group, self.squares).astype(np.float64),
             clusters=None if self.clusters is None else self.clusters[first],
@@ -211,7 +211,7 @@ class Assembly:
             designs=tuple(np.ascontiguousarray(X[:, kept]) for X in self.designs),
         )
 
-    def problem(self) -> Prepared:
+    def prepared(self) -> Prepared:
         """The likelihood in coordinates that suit Newton's method."""
         assembly = _with_constant(self) if isinstance(self.family, Gaussian) else self
         R = factor(assembly.designs, assembly.names)
@@ -234,8 +234,8 @@ class Assembly:
         channels = assembly.channels
         if assembly.corrected and assembly.corrections is not None:
             tables = zip(channels, assembly.corrections, strict=True)
-            channels = tuple(Channel(c.codes, table) for c, table in tables)
-        problem = Problem(
+            channels = tuple(Emissions(c.codes, table) for c, table in tables)
+        likelihood = Likelihood(
             assembly.family,
             at.designs,
             at.contrast,
@@ -246,7 +246,7 @@ class Assembly:
             assembly.log_shares,
             assembly.corrected,
         )
-        return Prepared(problem, back, parameters, made.contrast, assembly)
+        return Prepared(likelihood, back, parameters, made.contrast, assembly)
 
     @property
     def total(self) -> float:
@@ -258,7 +258,7 @@ class Assembly:
 class Prepared:
     """A likelihood in orthonormal coordinates; coefficients = back @ coordinates, vec(B) = contrast @ those of B."""
 
-    problem: Problem
+    likelihood: Likelihood
     back: Floats
     parameters: tuple[Parameter, ...]
     contrast: Floats
@@ -302,7 +302,7 @@ def typical(assembly: Assembly) -> Floats:
     return np.asarray(0.95 * shares + 0.05 / len(shares))
 
 
-def shares_of(channel: Channel, weights: Floats, rounds: int = 200) -> Floats:
+def shares_of(channel: Emissions, weights: Floats, rounds: int = 200) -> Floats:
     """Shares (J, K) of the combinations from reports alone, near the most likely ones, by EM from equal shares."""
     J, K, M = channel.table.shape
     P = channel.table.reshape(-1, M)

@@ -85,7 +85,7 @@ def parse(text: Any, *, intercept: bool = False) -> Parsed:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class ModelMatrix:
     """How the terms of a formula make columns of numbers; the same for every frame, new ones included."""
 
     spec: Any  # formulaic's ModelSpec
@@ -93,7 +93,7 @@ class Design:
     terms: Mapping[str, slice]
 
     @classmethod
-    def of(cls, terms: Any, frame: Any) -> tuple[Design, Floats]:
+    def of(cls, terms: Any, frame: Any) -> tuple[ModelMatrix, Floats]:
         """The design that a frame defines, levels and centres included, and its matrix."""
         found = _materialized(lambda: terms.get_model_matrix(frame, **_HOW))
         spec = found.model_spec

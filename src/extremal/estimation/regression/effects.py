@@ -12,7 +12,7 @@ from ..._common.types import Floats
 from ...errors import OptionError, ValuesError
 from . import columns
 from .columns import check_columns
-from .likelihood import Problem
+from .likelihood import Likelihood
 from .tables import FigureTable
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ STEP = 1e-4  # of a derivative, in standard deviations of the variable
 @one_thread
 def predict(result: Regression, data: Any = None) -> Floats:
     """Expected outcomes of each row, (rows, answers) or (rows, 1)."""
-    problem = _problem(result, _rows(result, data), {}, {})
-    B, gamma = problem.coefficients(result.coefficients)
-    shares = np.exp(problem.log_priors(slice(None), gamma))
-    means = [problem.family.mean(B @ X)[0] for X in problem.designs]
+    likelihood = _model(result, _rows(result, data), {}, {})
+    B, gamma = likelihood.coefficients(result.coefficients)
+    shares = np.exp(likelihood.log_priors(slice(None), gamma))
+    means = [likelihood.family.mean(B @ X)[0] for X in likelihood.designs]
     return np.asarray(sum(share * mean for share, mean in zip(shares, means, strict=True))).T
 
 
@@ -41,7 +41,7 @@ def shares(result: Regression, data: Any, at: Mapping[str, Any] | None) -> Figur
     known = result.source.combinations.each
     private = {name: _label(result, name, fixed.pop(name)) for name in list(fixed) if name in known}
     moved = {name: _constant(frame[name], value) for name, value in fixed.items()}
-    values, jacobian = _average(result, _problem(result, frame, moved, private, weights))
+    values, jacobian = _average(result, _model(result, frame, moved, private, weights))
     where = "" if not at else " at " + ", ".join(f"{name} = {value}" for name, value in at.items())
     what = "predicted shares" if result.answers else "predicted mean"
     return FigureTable(
@@ -89,12 +89,12 @@ def _changes(result: Regression, name: str) -> list[tuple[str, Floats, Floats]]:
     levels = known[name] if name in known else _levels(result, name)
 
     def moved(values: Any) -> tuple[Floats, Floats]:
-        return _average(result, _problem(result, frame, {name: values}, {}, result.source.weights))
+        return _average(result, _model(result, frame, {name: values}, {}, result.source.weights))
 
     def at(value: Any) -> tuple[Floats, Floats]:
         if name not in known:
             return moved(_constant(frame[name], value))
-        return _average(result, _problem(result, frame, {}, {name: value}, result.source.weights))
+        return _average(result, _model(result, frame, {}, {name: value}, result.source.weights))
 
     if levels is not None:
         base, others = at(levels[0]), [at(x) for x in levels[1:]]
@@ -157,9 +157,9 @@ def _rows(result: Regression, data: Any) -> Any:
     return frame
 
 
-def _problem(
+def _model(
     result: Regression, frame: Any, moved: Mapping[str, Any], fixed: Mapping[str, Any], weights: Any = 1.0
-) -> Problem:
+) -> Likelihood:
     """The model of some rows, in the coefficients themselves.
 
     Some columns are moved, some private predictors fixed; P(k | z) stays that of the rows as they are, so that what
@@ -177,8 +177,8 @@ def _problem(
             matrices[at] = np.ascontiguousarray(np.hstack([X, np.ones((len(X), extra))]).T)
         designs.append(matrices[at])
     Z = source.covariate_design
-    return Problem(
-        prepared.problem.family,
+    return Likelihood(
+        prepared.likelihood.family,
         tuple(designs),
         prepared.contrast,
         (),
@@ -188,27 +188,27 @@ def _problem(
     )
 
 
-def _average(result: Regression, problem: Problem) -> tuple[Floats, Floats]:
+def _average(result: Regression, likelihood: Likelihood) -> tuple[Floats, Floats]:
     """Expected outcomes on average over the rows, (A,), and their derivatives by the coefficients (A, P)."""
-    B, gamma = problem.coefficients(result.coefficients)
-    q, K = problem.contrast.shape[1], len(problem.designs)
+    B, gamma = likelihood.coefficients(result.coefficients)
+    q, K = likelihood.contrast.shape[1], len(likelihood.designs)
     values = np.zeros(max(len(result.answers), 1))
-    jacobian = np.zeros((len(values), problem.size))
-    for rows in problem.blocks():
-        weights = problem.weights[rows]
-        w = np.broadcast_to(np.exp(problem.log_priors(rows, gamma)), (K, len(weights)))
+    jacobian = np.zeros((len(values), likelihood.size))
+    for rows in likelihood.blocks():
+        weights = likelihood.weights[rows]
+        w = np.broadcast_to(np.exp(likelihood.log_priors(rows, gamma)), (K, len(weights)))
         means = []
-        for X, share in zip((X[:, rows] for X in problem.designs), w, strict=True):
-            mean, change = problem.family.mean(B @ X)
+        for X, share in zip((X[:, rows] for X in likelihood.designs), w, strict=True):
+            mean, change = likelihood.family.mean(B @ X)
             values += mean @ (weights * share)
             own = (change * (weights * share)).reshape(-1, len(weights)) @ X.T
-            jacobian[:, :q] += own.reshape(len(values), -1) @ problem.contrast
+            jacobian[:, :q] += own.reshape(len(values), -1) @ likelihood.contrast
             means.append(mean)
-        if problem.covariates is not None:
+        if likelihood.covariates is not None:
             whole = np.sum([share * mean for share, mean in zip(w, means, strict=True)], axis=0)
             gains = [
-                (weights * w[k] * (means[k] - whole)) @ problem.covariates[:, rows].T for k in range(1, K)
+                (weights * w[k] * (means[k] - whole)) @ likelihood.covariates[:, rows].T for k in range(1, K)
             ]
             jacobian[:, q:] += np.hstack(gains)
-    total = float(problem.weights.sum())
+    total = float(likelihood.weights.sum())
     return values / total, jacobian / total

@@ -21,7 +21,7 @@ from ..._common.types import Floats
 from ...errors import OptionError, RegressionError
 from .assembly import Assembly, Prepared, shares_of, typical
 from .families import Discrete, Ordinal
-from .likelihood import Channel, Derivatives, Problem
+from .likelihood import Derivatives, Emissions, Likelihood
 
 MOST_STEPS = 200
 LONGEST = 4.0  # of a step, in linear predictors: beyond, a quadratic model tells nothing
@@ -39,13 +39,13 @@ class Peak:
     steps: int
 
 
-def climb(problem: Problem, start: Floats) -> Peak:
+def climb(likelihood: Likelihood, start: Floats) -> Peak:
     """A local maximum of the log-likelihood, uphill all the way from the start.
 
     Where the Hessian is not negative definite its eigenvalues are replaced by their absolute values, so that steps
     lead uphill and away from saddle points; steps are halved until the likelihood grows as the gradient promises.
     """
-    theta, at = start, problem.derivatives(start)
+    theta, at = start, likelihood.derivatives(start)
     for count in range(MOST_STEPS):
         step, definite = _direction(at)
         promised = float(at.gradient @ step)
@@ -55,7 +55,7 @@ def climb(problem: Problem, start: Floats) -> Peak:
         if promised < DONE:
             # So short a step changes the derivatives by less than rounding does.
             return Peak(theta + step, at._replace(value=at.value + promised / 2), True, count)
-        found = _search(problem, theta, at, step, promised)
+        found = _search(likelihood, theta, at, step, promised)
         if found is None:
             return Peak(theta, at, definite and promised < 1e-6, count)
         theta, at = found
@@ -70,12 +70,12 @@ def _direction(at: Derivatives) -> tuple[Floats, bool]:
 
 
 def _search(
-    problem: Problem, theta: Floats, at: Derivatives, step: Floats, promised: float
+    likelihood: Likelihood, theta: Floats, at: Derivatives, step: Floats, promised: float
 ) -> tuple[Floats, Derivatives] | None:
     """The first of the halved steps that keeps a part of its promise."""
     scale = 1.0
     for _ in range(40):
-        trial = problem.derivatives(theta + scale * step)
+        trial = likelihood.derivatives(theta + scale * step)
         if trial.value >= at.value + 1e-4 * scale * promised - ROUNDING * abs(at.value):
             return theta + scale * step, trial
         scale /= 2
@@ -94,7 +94,7 @@ FAR = 12.0  # linear predictors beyond: shares of 6e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class Fitted:
     """The most likely coefficients, and the coordinates in which they were found."""
 
     prepared: Prepared
@@ -111,7 +111,7 @@ class Fit:
         return np.asarray(np.linalg.inv(-self.peak.at.hessian), dtype=np.float64)
 
 
-def fit(assembly: Assembly, rows: int, start: Floats | None = None) -> Fit:
+def fit(assembly: Assembly, rows: int, start: Floats | None = None) -> Fitted:
     """The most likely coefficients; RegressionError if there are none, or more than one.
 
     Parameters
@@ -121,25 +121,25 @@ def fit(assembly: Assembly, rows: int, start: Floats | None = None) -> Fit:
     rows
         How many rows there are, equal ones included.
     start
-        The only start, in the coordinates of the problem; by default three for problems that are small.
+        The only start, in the coordinates of the likelihood; by default three for problems that are small.
     """
     _check_rows(len(assembly.names), rows)
-    prepared = assembly.problem()
+    prepared = assembly.prepared()
     _check_rows(len(prepared.parameters), rows)
-    best = _best(assembly, prepared.problem, start)
+    best = _best(assembly, prepared.likelihood, start)
     while not best.converged and isinstance(assembly.family, Ordinal):
         closest = _closest(prepared, best)
         if closest is None:
             break
         assembly = replace(assembly, empty=assembly.empty | {closest})
         whole = prepared.back @ best.theta
-        prepared = assembly.problem()
-        best = climb(prepared.problem, np.asarray(np.linalg.pinv(prepared.back) @ whole))
+        prepared = assembly.prepared()
+        best = climb(prepared.likelihood, np.asarray(np.linalg.pinv(prepared.back) @ whole))
     _check(prepared, best)
-    return Fit(prepared, best, prepared.back @ best.theta)
+    return Fitted(prepared, best, prepared.back @ best.theta)
 
 
-def fit_corrected(assembly: Assembly, rows: int) -> Fit:
+def fit_corrected(assembly: Assembly, rows: int) -> Fitted:
     """The coefficients at which the corrected scores sum to 0."""
     if assembly.corrections is None:
         raise OptionError(
@@ -151,19 +151,21 @@ def fit_corrected(assembly: Assembly, rows: int) -> Fit:
     shares = _report_shares(assembly.channels, assembly.weights, K)
     log_shares = np.log(np.maximum(shares, 1e-12))
     plain = replace(assembly, covariates=None, covariate_names=(), log_shares=log_shares)
-    problem = plain.problem().problem
-    return fit(replace(plain, corrected=True), rows, start=_calibrated(problem, _constants(plain, problem)))
+    likelihood = plain.prepared().likelihood
+    return fit(
+        replace(plain, corrected=True), rows, start=_calibrated(likelihood, _constants(plain, likelihood))
+    )
 
 
-def _best(assembly: Assembly, problem: Problem, start: Floats | None) -> Peak:
+def _best(assembly: Assembly, likelihood: Likelihood, start: Floats | None) -> Peak:
     """The highest of the maxima that were climbed to."""
     if start is not None:
-        return climb(problem, _sampled(problem, start))
-    work = problem.designs[0].size * problem.family.predictors * len(problem.designs)
-    wanted = 1 + EXTRA_STARTS if work <= LARGEST_SEARCH and not _exact(problem) else 1
+        return climb(likelihood, _sampled(likelihood, start))
+    work = likelihood.designs[0].size * likelihood.family.predictors * len(likelihood.designs)
+    wanted = 1 + EXTRA_STARTS if work <= LARGEST_SEARCH and not _exact(likelihood) else 1
     found: list[Peak] = []
-    for begin in _starts(assembly, problem):
-        found.append(climb(problem, _sampled(problem, begin)))
+    for begin in _starts(assembly, likelihood):
+        found.append(climb(likelihood, _sampled(likelihood, begin)))
         best = max(found, key=lambda peak: (peak.converged, peak.at.value))
         if len(found) >= wanted and (best.converged or len(found) >= MOST_STARTS):
             break
@@ -193,72 +195,74 @@ def _check_rows(coefficients: int, rows: int) -> None:
         )
 
 
-def _exact(problem: Problem) -> bool:
+def _exact(likelihood: Likelihood) -> bool:
     """Whether every report tells the answer: the likelihood of all models here is concave then."""
-    return len(problem.designs) == 1 and all(
-        bool(((c.table > 0).sum(axis=(0, 1)) <= 1).all()) for c in problem.channels
+    return len(likelihood.designs) == 1 and all(
+        bool(((c.table > 0).sum(axis=(0, 1)) <= 1).all()) for c in likelihood.channels
     )
 
 
-def _starts(assembly: Assembly, problem: Problem) -> Iterator[Floats]:
+def _starts(assembly: Assembly, likelihood: Likelihood) -> Iterator[Floats]:
     """Constants first; with private predictors, those that take expected values for the truth; then others near by."""
-    first = _constants(assembly, problem)
-    if len(problem.designs) > 1 and all(
-        c.table.shape[0] == 1 or c.table.shape[1] == 1 for c in problem.channels
+    first = _constants(assembly, likelihood)
+    if len(likelihood.designs) > 1 and all(
+        c.table.shape[0] == 1 or c.table.shape[1] == 1 for c in likelihood.channels
     ):
-        first = _calibrated(problem, first)
+        first = _calibrated(likelihood, first)
     yield first
     generator = np.random.default_rng(0)
     while True:
         for scale in (0.5, 0.1, 0.02):
             start = first + scale * generator.standard_normal(len(first))
-            if np.isfinite(problem.value(start)):
+            if np.isfinite(likelihood.value(start)):
                 yield start
                 break
         else:
             yield first
 
 
-def _sampled(problem: Problem, start: Floats) -> Floats:
+def _sampled(likelihood: Likelihood, start: Floats) -> Floats:
     """The maximum for a part of very many rows, from where the climb with all of them is short."""
-    n = len(problem.weights)
+    n = len(likelihood.weights)
     if n < 4 * LARGEST_SAMPLE:
         return start
     rows = slice(None, None, n // LARGEST_SAMPLE)
     part = replace(
-        problem,
-        designs=tuple(np.ascontiguousarray(X[:, rows]) for X in problem.designs),
-        channels=tuple(Channel(c.codes[rows], c.table) for c in problem.channels),
-        weights=problem.weights[rows],
-        outcome=None if problem.outcome is None else problem.outcome[rows],
-        covariates=None if problem.covariates is None else np.ascontiguousarray(problem.covariates[:, rows]),
+        likelihood,
+        designs=tuple(np.ascontiguousarray(X[:, rows]) for X in likelihood.designs),
+        channels=tuple(Emissions(c.codes[rows], c.table) for c in likelihood.channels),
+        weights=likelihood.weights[rows],
+        outcome=None if likelihood.outcome is None else likelihood.outcome[rows],
+        covariates=None
+        if likelihood.covariates is None
+        else np.ascontiguousarray(likelihood.covariates[:, rows]),
     )
     peak = climb(part, start)
     near = peak.converged and np.linalg.norm(peak.theta - start) < 50
-    return peak.theta if near and np.isfinite(problem.value(peak.theta)) else start
+    return peak.theta if near and np.isfinite(likelihood.value(peak.theta)) else start
 
 
-def _constants(assembly: Assembly, problem: Problem) -> Floats:
+def _constants(assembly: Assembly, likelihood: Likelihood) -> Floats:
     """Coordinates of the linear predictors that are the same in every row and fit the reports as a whole."""
-    eta = problem.family.constants(typical(assembly))
-    ones = np.mean([X.mean(axis=1) for X in problem.designs], axis=0)
-    theta = np.asarray(problem.contrast.T @ np.outer(eta, ones).ravel())
-    if problem.covariates is None:
+    eta = likelihood.family.constants(typical(assembly))
+    ones = np.mean([X.mean(axis=1) for X in likelihood.designs], axis=0)
+    theta = np.asarray(likelihood.contrast.T @ np.outer(eta, ones).ravel())
+    if likelihood.covariates is None:
         return theta
-    log_w = np.log(_first_shares(problem))
-    ones = problem.covariates.mean(axis=1)
+    log_w = np.log(_first_shares(likelihood))
+    ones = likelihood.covariates.mean(axis=1)
     return np.concatenate([theta, np.outer(log_w[1:] - log_w[0], ones).ravel()])
 
 
-def _first_shares(problem: Problem) -> Floats:
+def _first_shares(likelihood: Likelihood) -> Floats:
     """Shares of the combinations of private predictors, from their reports alone."""
-    K = len(problem.designs)
-    if problem.log_shares is not None:
-        return np.exp(problem.log_shares)
-    return np.asarray(0.95 * _report_shares(problem.channels, problem.weights, K) + 0.05 / K)
+    K = len(likelihood.designs)
+    if likelihood.log_shares is not None:
+        return np.exp(likelihood.log_shares)
+    return np.asarray(0.95 * _report_shares(likelihood.channels, likelihood.weights, K) + 0.05 / K)
 
 
-def _report_shares(channels: Sequence[Channel], weights: Floats, K: int) -> Floats:
+def _report_shares(channels: Sequence[Emissions], weights: Floats, K: int) -> Floats:
     shares = np.full(K, 1 / K)
     for channel in channels:
         if channel.table.shape[1] > 1:  # each channel tells about its own columns: others are equal there
@@ -266,36 +270,36 @@ def _report_shares(channels: Sequence[Channel], weights: Floats, K: int) -> Floa
     return np.asarray(shares / shares.sum())
 
 
-def _calibrated(problem: Problem, first: Floats) -> Floats:
+def _calibrated(likelihood: Likelihood, first: Floats) -> Floats:
     """The fit to the designs that are expected given the reports: consistent up to second order in the slopes."""
-    w = _first_shares(problem)
-    n = len(problem.weights)
-    r = problem.seen(slice(0, n))[1] * w[:, None]
+    w = _first_shares(likelihood)
+    n = len(likelihood.weights)
+    r = likelihood.seen(slice(0, n))[1] * w[:, None]
     r /= r.sum(axis=0)
-    X = sum((r[k] * X for k, X in enumerate(problem.designs)), np.zeros_like(problem.designs[0]))
-    channels = tuple(c for c in problem.channels if c.table.shape[0] > 1)
-    simple = replace(problem, designs=(X,), channels=channels, covariates=None, log_shares=None)
-    q = problem.contrast.shape[1]
+    X = sum((r[k] * X for k, X in enumerate(likelihood.designs)), np.zeros_like(likelihood.designs[0]))
+    channels = tuple(c for c in likelihood.channels if c.table.shape[0] > 1)
+    simple = replace(likelihood, designs=(X,), channels=channels, covariates=None, log_shares=None)
+    q = likelihood.contrast.shape[1]
     peak = climb(simple, first[:q])
     start = np.concatenate([peak.theta, first[q:]])
-    return start if np.isfinite(problem.value(start)) and np.linalg.norm(peak.theta) < 20 else first
+    return start if np.isfinite(likelihood.value(start)) and np.linalg.norm(peak.theta) < 20 else first
 
 
 def _check(prepared: Prepared, peak: Peak) -> None:
     """Refuse coefficients that run off, or that other coefficients could replace."""
-    problem = prepared.problem
+    likelihood = prepared.likelihood
     values, vectors = np.linalg.eigh(-peak.at.hessian)
-    scale = problem.weights.sum() / len(problem.weights)
+    scale = likelihood.weights.sum() / len(likelihood.weights)
     weak = values < UNDETERMINED * max(scale, 1e-300)
     if peak.converged and not weak.any():
         return
-    q = problem.contrast.shape[1]
+    q = likelihood.contrast.shape[1]
     directions = prepared.back @ vectors[:, weak] if weak.any() else prepared.back
     named = _named(prepared, directions)
-    B, _ = problem.coefficients(peak.theta)
-    far = max(float(np.abs(B @ X).max(initial=0.0)) for X in problem.designs)
+    B, _ = likelihood.coefficients(peak.theta)
+    far = max(float(np.abs(B @ X).max(initial=0.0)) for X in likelihood.designs)
     if (
-        isinstance(problem.family, Discrete)
+        isinstance(likelihood.family, Discrete)
         and far > FAR
         and np.abs(vectors[:q, weak]).max(initial=0.0) > 0.1
     ):

@@ -13,7 +13,7 @@ from ..._common.threads import one_thread
 from ..._common.types import Floats
 from ...errors import OptionError, RegressionError
 from .assembly import Assembly
-from .fit import Fit, fit, fit_corrected
+from .fit import Fitted, fit, fit_corrected
 from .tables import aligned
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def tests(result: Regression) -> TestTable:
     return TestTable(tuple(found))
 
 
-def misfit(fitted: Fit, assembly: Assembly, rows: int) -> float | None:
+def misfit(fitted: Fitted, assembly: Assembly, rows: int) -> float | None:
     """The p-value of Hausman's test that likelihood and correction estimate the same coefficients.
 
     Near 0 the model of the outcome is wrong, and the likelihood has made up for it with the private predictors. None
@@ -172,7 +172,7 @@ def misfit(fitted: Fit, assembly: Assembly, rows: int) -> float | None:
         other = fit_corrected(assembly, rows)
     except RegressionError:
         return None
-    q = fitted.prepared.problem.contrast.shape[1]
+    q = fitted.prepared.likelihood.contrast.shape[1]
     difference = fitted.peak.theta[:q] - other.peak.theta
     gap = _influence(fitted)[:q] - _influence(other)
     V = (assembly.squares * gap) @ gap.T
@@ -185,9 +185,9 @@ def misfit(fitted: Fit, assembly: Assembly, rows: int) -> float | None:
     return float(scipy.special.gammaincc(int(known.sum()) / 2, statistic / 2))
 
 
-def _influence(fitted: Fit) -> Floats:
+def _influence(fitted: Fitted) -> Floats:
     """How each row moves the coordinates."""
-    found = fitted.prepared.problem.scores(fitted.peak.theta)
+    found = fitted.prepared.likelihood.scores(fitted.peak.theta)
     return np.hstack([fitted.bread @ scores for _, scores in found])
 
 

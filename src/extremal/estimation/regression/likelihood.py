@@ -43,7 +43,7 @@ class Parts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Channel:
+class Emissions:
     """Reports of private columns drawn together: P(report | answer j, predictors k)."""
 
     codes: Ints  # the report of each row
@@ -51,7 +51,7 @@ class Channel:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Likelihood:
     """Rows, their reports and the model: a function of the coefficients.
 
     `designs` holds one matrix (p, n) for each k. The linear predictors are η = B x with B (D, p) and
@@ -61,7 +61,7 @@ class Problem:
     family: Family
     designs: tuple[Floats, ...]
     contrast: Floats  # (D p, q)
-    channels: tuple[Channel, ...]
+    channels: tuple[Emissions, ...]
     weights: Floats
     outcome: Floats | None = None
     covariates: Floats | None = None  # (c, n): of P(k | z); None: it is fixed
@@ -154,7 +154,7 @@ class Problem:
     def derivatives(self, theta: Floats) -> Derivatives:
         """The log-likelihood and its derivatives."""
         B, gamma = self.coefficients(theta)
-        value, sums = 0.0, _Sums.empty(self)
+        value, sums = 0.0, _DerivativeSums.empty(self)
         for rows in self.blocks():
             parts = self.parts(rows, B, gamma)
             value += float(self.weights[rows] @ parts.log_likelihood)
@@ -181,11 +181,11 @@ def outer(one: Floats, other: Floats) -> Floats:
     return np.asarray((one[:, None] * other[None]).reshape(-1, one.shape[1]))
 
 
-def row_scores(problem: Problem, rows: slice, parts: Parts) -> Floats:
+def row_scores(likelihood: Likelihood, rows: slice, parts: Parts) -> Floats:
     """The gradient of log L of every row in vec(B), (D p, n)."""
-    total = outer(parts.outcomes[0].gradient * parts.given[0], problem.designs[0][:, rows])
+    total = outer(parts.outcomes[0].gradient * parts.given[0], likelihood.designs[0][:, rows])
     for k in range(1, len(parts.outcomes)):
-        total += outer(parts.outcomes[k].gradient * parts.given[k], problem.designs[k][:, rows])
+        total += outer(parts.outcomes[k].gradient * parts.given[k], likelihood.designs[k][:, rows])
     return total
 
 
@@ -203,7 +203,7 @@ def weighted_products(weights: Floats, X: Floats) -> Floats:
 
 
 @dataclass
-class _Sums:
+class _DerivativeSums:
     """Gradient and Hessian as they grow, block by block, in vec(B) and the coefficients of P(k | z)."""
 
     gradient: Floats  # (D, p)
@@ -214,9 +214,9 @@ class _Sums:
     cross: Floats  # (D p, (K - 1) c)
 
     @classmethod
-    def empty(cls, problem: Problem) -> _Sums:
-        D, p, K = problem.family.predictors, len(problem.designs[0]), len(problem.designs)
-        c = 0 if problem.covariates is None else len(problem.covariates)
+    def empty(cls, likelihood: Likelihood) -> _DerivativeSums:
+        D, p, K = likelihood.family.predictors, len(likelihood.designs[0]), len(likelihood.designs)
+        c = 0 if likelihood.covariates is None else len(likelihood.covariates)
         shared = K - 1 if c else 0
         return cls(
             np.zeros((D, p)),
@@ -227,29 +227,29 @@ class _Sums:
             np.zeros((D * p, shared * c)),
         )
 
-    def add(self, problem: Problem, rows: slice, parts: Parts) -> None:
-        weights = problem.weights[rows]
+    def add(self, likelihood: Likelihood, rows: slice, parts: Parts) -> None:
+        weights = likelihood.weights[rows]
         if len(parts.outcomes) == 1:
-            X, row = problem.designs[0][:, rows], parts.outcomes[0]
+            X, row = likelihood.designs[0][:, rows], parts.outcomes[0]
             self.gradient += (weights * row.gradient) @ X.T
             self.packed += weighted_products(weights * row.hessian, X)
             return
-        first, second = pairs(problem.family.predictors)
+        first, second = pairs(likelihood.family.predictors)
         for k, row in enumerate(parts.outcomes):
-            X, share, u = problem.designs[k][:, rows], weights * parts.given[k], row.gradient
+            X, share, u = likelihood.designs[k][:, rows], weights * parts.given[k], row.gradient
             self.gradient += (share * u) @ X.T
-            bend = row.hessian if problem.corrected else row.hessian + u[first] * u[second]
+            bend = row.hessian if likelihood.corrected else row.hessian + u[first] * u[second]
             self.packed += weighted_products(share * bend, X)
-        if problem.corrected:
+        if likelihood.corrected:
             return
-        G = row_scores(problem, rows, parts)
+        G = row_scores(likelihood, rows, parts)
         self.products += (weights * G) @ G.T
-        if problem.covariates is not None:
-            self._add_shares(problem, rows, parts, G)
+        if likelihood.covariates is not None:
+            self._add_shares(likelihood, rows, parts, G)
 
-    def _add_shares(self, problem: Problem, rows: slice, parts: Parts, G: Floats) -> None:
-        assert problem.covariates is not None
-        weights, Z = problem.weights[rows], problem.covariates[:, rows]
+    def _add_shares(self, likelihood: Likelihood, rows: slice, parts: Parts, G: Floats) -> None:
+        assert likelihood.covariates is not None
+        weights, Z = likelihood.weights[rows], likelihood.covariates[:, rows]
         rho, prior = parts.given[1:], np.broadcast_to(parts.prior, parts.given.shape)[1:]
         v = rho - prior
         self.share_gradient += (weights * v) @ Z.T
@@ -259,14 +259,14 @@ class _Sums:
         self.share_packed += weighted_products(weights * curvature, Z)
         c = len(Z)
         for k in range(1, len(parts.outcomes)):
-            mixed = outer(parts.outcomes[k].gradient, problem.designs[k][:, rows]) - G
+            mixed = outer(parts.outcomes[k].gradient, likelihood.designs[k][:, rows]) - G
             self.cross[:, (k - 1) * c : k * c] += (weights * parts.given[k] * mixed) @ Z.T
 
-    def finish(self, problem: Problem) -> tuple[Floats, Floats]:
-        C = problem.contrast
+    def finish(self, likelihood: Likelihood) -> tuple[Floats, Floats]:
+        C = likelihood.contrast
         H = C.T @ (unpacked(self.packed) - self.products) @ C
         gradient = C.T @ self.gradient.ravel()
-        if problem.covariates is None:
+        if likelihood.covariates is None:
             return gradient, (H + H.T) / 2
         cross = C.T @ self.cross
         H = np.block([[H, cross], [cross.T, unpacked(self.share_packed)]])

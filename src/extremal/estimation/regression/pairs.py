@@ -16,7 +16,7 @@ from ...model.mechanism import Mechanism
 from ..estimate import check_same_answers, named_pair, stacked
 from . import columns
 from .columns import Parsed
-from .reading import releases
+from .reading import private_columns
 
 
 def pooled(pairs: Sequence[Any], parsed: Parsed, named: Sequence[str]) -> tuple[dict[str, Mechanism], Any]:
@@ -41,14 +41,14 @@ def pooled(pairs: Sequence[Any], parsed: Parsed, named: Sequence[str]) -> tuple[
                     "must be a mechanism and its data",
                     remedy="e.g. `regress([(c1, one), (c2, two)], formula)`",
                 )
-            drawn = releases(pair[0], parsed)
-            if any(len(release.names) > 1 for release in drawn):
+            drawn = private_columns(pair[0], parsed)
+            if any(len(private.names) > 1 for private in drawn):
                 raise OptionError("columns that were drawn together must have one mechanism for everybody")
-            private = [release.names[0] for release in drawn]
+            reported = [private.names[0] for private in drawn]
             wanted = list(dict.fromkeys([*sorted(parsed.outcome_columns), *sorted(parsed.columns), *named]))
-            frame = columns.read(pair[1], wanted, private)
-            codes = {release.names[0]: release.codes(frame) for release in drawn}
-            found.append({release.names[0]: release.mechanism for release in drawn})
+            frame = columns.read(pair[1], wanted, reported)
+            codes = {private.names[0]: private.codes(frame) for private in drawn}
+            found.append({private.names[0]: private.mechanism for private in drawn})
             frames.append((frame, codes))
     names = list(found[0])
     for number, own in enumerate(found, start=1):

@@ -18,13 +18,13 @@ from ...model.labels import Labels
 from ...model.mechanism import Mechanism
 from ...model.prior import Prior
 from . import columns, families
-from .columns import Design, Parsed, check_columns, constant, cycled, parse
+from .columns import ModelMatrix, Parsed, check_columns, constant, cycled, parse
 from .families import Family, Gaussian
-from .likelihood import Channel
+from .likelihood import Emissions
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class PrivateColumns:
     """Columns whose reports were drawn together, and the mechanism that drew them."""
 
     names: tuple[str, ...]
@@ -75,7 +75,7 @@ class Release:
         return found
 
 
-def releases(given: Any, parsed: Parsed) -> tuple[Release, ...]:
+def private_columns(given: Any, parsed: Parsed) -> tuple[PrivateColumns, ...]:
     """The mechanisms by column; a single one is that of the outcome."""
     if not isinstance(given, Mapping):
         if not parsed.plain:
@@ -97,9 +97,11 @@ def releases(given: Any, parsed: Parsed) -> tuple[Release, ...]:
                 remedy="give each column its own mechanism",
             )
         found.append(
-            Release(names, matrix, mechanism.prior_between if isinstance(mechanism, Certified) else None)
+            PrivateColumns(
+                names, matrix, mechanism.prior_between if isinstance(mechanism, Certified) else None
+            )
         )
-    all_names = [name for release in found for name in release.names]
+    all_names = [name for private in found for name in private.names]
     if len(set(all_names)) < len(all_names):
         raise OptionError("each private column must have one mechanism", given=shorten(all_names))
     for name in all_names:
@@ -129,14 +131,14 @@ class Combinations:
     each: Mapping[str, Labels]  # private predictor -> its labels
 
     @classmethod
-    def of(cls, found: Sequence[Release], outcome: str) -> Combinations:
+    def of(cls, found: Sequence[PrivateColumns], outcome: str) -> Combinations:
         each: dict[str, Labels] = {}
         parts: list[list[tuple[Any, ...]]] = []
-        for release in found:
-            own = [k for k, name in enumerate(release.names) if name != outcome]
+        for private in found:
+            own = [k for k, name in enumerate(private.names) if name != outcome]
             if own:
-                each |= {release.names[k]: release.inputs(release.names[k]) for k in own}
-                parts.append(list(dict.fromkeys(_at(x, own, release) for x in release.mechanism.inputs)))
+                each |= {private.names[k]: private.inputs(private.names[k]) for k in own}
+                parts.append(list(dict.fromkeys(_at(x, own, private) for x in private.mechanism.inputs)))
         labels = tuple(tuple(x for part in chosen for x in part) for chosen in product(*parts))
         return cls(tuple(each), labels, each)
 
@@ -145,18 +147,18 @@ class Combinations:
         chosen = zip(self.each.items(), labels, strict=True)
         return frame.assign(**{name: constant(label, known, len(frame)) for (name, known), label in chosen})
 
-    def channel(self, release: Release, rows: Ints, outcome: str, answers: Labels) -> Channel:
+    def channel(self, private: PrivateColumns, rows: Ints, outcome: str, answers: Labels) -> Emissions:
         """How likely each report is, given the combination and the answer of the outcome."""
-        own = [k for k, name in enumerate(release.names) if name != outcome]
-        place = {x: i for i, x in enumerate(release.mechanism.inputs)}
-        where = [self.names.index(release.names[k]) for k in own]
-        P = release.mechanism.matrix
-        if outcome not in release.names:
-            inputs = [place[_whole(release, [labels[k] for k in where])] for labels in self.labels]
-            return Channel(rows, P[inputs][None])
+        own = [k for k, name in enumerate(private.names) if name != outcome]
+        place = {x: i for i, x in enumerate(private.mechanism.inputs)}
+        where = [self.names.index(private.names[k]) for k in own]
+        P = private.mechanism.matrix
+        if outcome not in private.names:
+            inputs = [place[_whole(private, [labels[k] for k in where])] for labels in self.labels]
+            return Emissions(rows, P[inputs][None])
         if not own:
-            return Channel(rows, P[[place[x] for x in answers]][:, None])
-        seat = release.names.index(outcome)
+            return Emissions(rows, P[[place[x] for x in answers]][:, None])
+        seat = private.names.index(outcome)
         table = np.empty((len(answers), len(self.labels), P.shape[1]))
         for k, labels in enumerate(self.labels):
             for j, answer in enumerate(answers):
@@ -170,44 +172,44 @@ class Combinations:
                         remedy="design it for the product of the columns: `Prior.product(...)`",
                     )
                 table[j, k] = P[row]
-        return Channel(rows, table)
+        return Emissions(rows, table)
 
-    def correction(self, release: Release, rows: Ints) -> Floats:
+    def correction(self, private: PrivateColumns, rows: Ints) -> Floats:
         """What takes the place of the channel's table in corrected scores: columns of the mechanism's inverse."""
-        place = {x: i for i, x in enumerate(release.mechanism.inputs)}
-        where = [self.names.index(name) for name in release.names]
-        inputs = [place[_whole(release, [labels[k] for k in where])] for labels in self.labels]
-        return np.asarray(corrections(release.mechanism.matrix, rows)[inputs][None])
+        place = {x: i for i, x in enumerate(private.mechanism.inputs)}
+        where = [self.names.index(name) for name in private.names]
+        inputs = [place[_whole(private, [labels[k] for k in where])] for labels in self.labels]
+        return np.asarray(corrections(private.mechanism.matrix, rows)[inputs][None])
 
-    def log_prior(self, found: Sequence[Release], outcome: str) -> Floats:
+    def log_prior(self, found: Sequence[PrivateColumns], outcome: str) -> Floats:
         """log P(k) as the mechanisms' priors have it, columns of different mechanisms independent."""
         total = np.zeros(len(self.labels))
-        for release in found:
-            own = [k for k, name in enumerate(release.names) if name != outcome]
+        for private in found:
+            own = [k for k, name in enumerate(private.names) if name != outcome]
             if not own:
                 continue
-            if release.prior is None:
+            if private.prior is None:
                 raise OptionError(
                     'predictors="prior" needs mechanisms that were certified for a prior',
-                    given=f"a plain mechanism for {' and '.join(release.names)}",
+                    given=f"a plain mechanism for {' and '.join(private.names)}",
                     remedy='leave it out, or `predictors="shares"`',
                 )
             mass: dict[Any, float] = {}
-            for x, p in zip(release.prior.labels, release.prior.probabilities.tolist(), strict=True):
-                key = _at(x, own, release)
+            for x, p in zip(private.prior.labels, private.prior.probabilities.tolist(), strict=True):
+                key = _at(x, own, private)
                 mass[key] = mass.get(key, 0.0) + p
-            where = [self.names.index(release.names[k]) for k in own]
+            where = [self.names.index(private.names[k]) for k in own]
             with np.errstate(divide="ignore"):
                 total += np.log([mass[tuple(labels[w] for w in where)] for labels in self.labels])
         return total
 
 
-def _at(label: Any, own: Sequence[int], release: Release) -> tuple[Any, ...]:
-    return (label,) if len(release.names) == 1 else tuple(label[k] for k in own)
+def _at(label: Any, own: Sequence[int], private: PrivateColumns) -> tuple[Any, ...]:
+    return (label,) if len(private.names) == 1 else tuple(label[k] for k in own)
 
 
-def _whole(release: Release, labels: Sequence[Any]) -> Any:
-    return labels[0] if len(release.names) == 1 else tuple(labels)
+def _whole(private: PrivateColumns, labels: Sequence[Any]) -> Any:
+    return labels[0] if len(private.names) == 1 else tuple(labels)
 
 
 def corrections(P: Floats, codes: Ints) -> Floats:
@@ -217,16 +219,16 @@ def corrections(P: Floats, codes: Ints) -> Floats:
     return np.asarray(np.linalg.solve(scaled @ P.T, scaled))
 
 
-def check_rank(release: Release, why: str) -> None:
+def check_rank(private: PrivateColumns, why: str) -> None:
     """Refuse a mechanism that cannot tell its answers apart."""
-    P = release.mechanism.matrix
+    P = private.mechanism.matrix
     values = np.linalg.svd(P, compute_uv=False)
     rank = int((values > 1e-10 * values[0]).sum())
     if rank < len(P):
-        from ..contrasts import Channel as Contrasts
+        from ..contrasts import Channel
 
-        groups = Contrasts(P, np.full(len(P), 1 / len(P))).components()
-        named = [[release.mechanism.inputs[i] for i in group] for group in groups]
+        groups = Channel(P, np.full(len(P), 1 / len(P))).components()
+        named = [[private.mechanism.inputs[i] for i in group] for group in groups]
         raise MechanismError(
             f"cannot tell {shorten(named[0]) if named else 'its answers'} apart, whatever the number of reports: {why}",
             parameter="the mechanism",
@@ -243,28 +245,32 @@ class Rows:
     weights: Floats
     clusters: Ints | None
     dropped: dict[str, int]
-    reports: tuple[Ints, ...]  # of each release
+    reports: tuple[Ints, ...]  # of each mechanism
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class OutcomeModel:
     """A model's name, the answers in its order (none for numbers), its family; in the clear, the outcome itself."""
 
     model: str
     answers: tuple[Any, ...]
     family: Family
-    channel: Channel | None = None
+    channel: Emissions | None = None
     number: Floats | None = None
 
 
-def read_rows(parsed: Parsed, found: Sequence[Release], data: Any, weights: Any, clusters: Any) -> Rows:
+def read_rows(
+    parsed: Parsed, found: Sequence[PrivateColumns], data: Any, weights: Any, clusters: Any
+) -> Rows:
     """The rows that have everything: columns, weights, clusters, reports; and how many lack what."""
     import pandas as pd
 
-    private = [name for release in found for name in release.names]
+    reported = [name for private in found for name in private.names]
     named = [x for x in (weights, clusters) if isinstance(x, str)]
-    wanted = list(dict.fromkeys([*sorted(parsed.outcome_columns), *sorted(parsed.columns), *private, *named]))
-    frame = columns.read(data, wanted, private)
+    wanted = list(
+        dict.fromkeys([*sorted(parsed.outcome_columns), *sorted(parsed.columns), *reported, *named])
+    )
+    frame = columns.read(data, wanted, reported)
     n = len(frame)
     if not n:
         raise ValuesError("must have rows", parameter="data", given="none")
@@ -281,7 +287,7 @@ def read_rows(parsed: Parsed, found: Sequence[Release], data: Any, weights: Any,
     for name in dict.fromkeys([*sorted(parsed.outcome_columns), *sorted(parsed.columns)]):
         columns.check_kind(frame[name], name)
         absent[name] = columns.missing(frame[name])
-    reports = [release.codes(frame) for release in found]
+    reports = [private.codes(frame) for private in found]
     whole = ~np.any(list(absent.values()), axis=0)
     keep = whole & (weight > 0)
     dropped = {name: int(gone.sum()) for name, gone in absent.items() if gone.any()}
@@ -298,12 +304,12 @@ def read_rows(parsed: Parsed, found: Sequence[Release], data: Any, weights: Any,
 
 
 def read_outcome(
-    parsed: Parsed, found: Sequence[Release], frame: Any, model: str | None, answers: Any
-) -> Outcome:
+    parsed: Parsed, found: Sequence[PrivateColumns], frame: Any, model: str | None, answers: Any
+) -> OutcomeModel:
     """The model of the outcome, and the outcome itself where it is in the clear."""
-    for release in found:
-        if parsed.outcome in release.names:
-            labels: Labels = release.inputs(parsed.outcome)
+    for private in found:
+        if parsed.outcome in private.names:
+            labels: Labels = private.inputs(parsed.outcome)
             name = model or families.default_model(len(labels))
             if name not in families.DISCRETE:
                 raise OptionError(
@@ -311,19 +317,19 @@ def read_outcome(
                     given=f"{len(labels)} answers",
                     remedy=f"use one of {', '.join(families.DISCRETE)}",
                 )
-            return Outcome(
+            return OutcomeModel(
                 name, families.ordered(labels, answers, name), families.family_of(name, len(labels))
             )
     column = _evaluated(parsed, frame)
     name = families.model_of_clear(column, model)
     if name not in families.DISCRETE:
         family = families.family_of(name, 0)
-        return Outcome(name, (), family, number=_number(column, parsed.outcome, family))
+        return OutcomeModel(name, (), family, number=_number(column, parsed.outcome, family))
     levels = families.clear_levels(column)
     ordered = families.ordered(levels, answers, name)
     codes = columns.codes(column, ordered, parsed.outcome)
-    channel = Channel(codes, np.eye(len(ordered))[:, None])
-    return Outcome(name, ordered, families.family_of(name, len(levels)), channel=channel)
+    channel = Emissions(codes, np.eye(len(ordered))[:, None])
+    return OutcomeModel(name, ordered, families.family_of(name, len(levels)), channel=channel)
 
 
 def _evaluated(parsed: Parsed, frame: Any) -> Any:
@@ -333,7 +339,9 @@ def _evaluated(parsed: Parsed, frame: Any) -> Any:
     if parsed.plain:
         return frame[parsed.outcome]
     check_columns(sorted(parsed.outcome_columns), list(frame.columns))
-    _, matrix = Design.of(parse(f"{next(iter(parsed.outcome_columns))} ~ 0 + {parsed.outcome}").terms, frame)
+    _, matrix = ModelMatrix.of(
+        parse(f"{next(iter(parsed.outcome_columns))} ~ 0 + {parsed.outcome}").terms, frame
+    )
     if matrix.shape[1] != 1:
         raise OptionError("the outcome must be one number a row", given=repr(parsed.outcome)[:60])
     return pd.Series(matrix[:, 0])
@@ -354,11 +362,13 @@ def _number(column: Any, name: str, family: Family) -> Floats:
     return values + 0.0
 
 
-def read_designs(parsed: Parsed, combinations: Combinations, frame: Any) -> tuple[Design, tuple[Floats, ...]]:
+def read_designs(
+    parsed: Parsed, combinations: Combinations, frame: Any
+) -> tuple[ModelMatrix, tuple[Floats, ...]]:
     """The design, and its matrix for each combination of private predictors."""
     # Every label occurs, so that the design knows all of them.
     cycles = {name: cycled(labels, len(frame)) for name, labels in combinations.each.items()}
-    design, X = Design.of(parsed.terms, frame.assign(**cycles))
+    design, X = ModelMatrix.of(parsed.terms, frame.assign(**cycles))
     if not combinations.names:
         return design, (X,)
     return design, tuple(design.matrix(combinations.filled(frame, labels)) for labels in combinations.labels)

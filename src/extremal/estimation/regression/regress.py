@@ -18,23 +18,23 @@ from ...model.mechanism import Mechanism
 from ..survey import SampleDesign, check_sample
 from . import families
 from .assembly import Assembly
-from .columns import Design, Parsed, clear_terms, parse
+from .columns import ModelMatrix, Parsed, clear_terms, parse
 from .covariance import ERRORS, covariance
 from .families import Family, Ordinal
 from .fit import fit, fit_corrected
 from .hypotheses import misfit
-from .likelihood import Channel
+from .likelihood import Emissions
 from .pairs import pooled
 from .reading import (
     Combinations,
-    Outcome,
-    Release,
+    OutcomeModel,
+    PrivateColumns,
     Rows,
     check_rank,
+    private_columns,
     read_designs,
     read_outcome,
     read_rows,
-    releases,
 )
 from .result import MisfitWarning, Regression, Source
 from .tables import DIFFERENT, DOUBT
@@ -117,7 +117,7 @@ def regress(
             )
         named = [] if sample is None else sample.names
         mechanism, data = pooled(mechanism, parsed, named)
-    found = releases(mechanism, parsed)
+    found = private_columns(mechanism, parsed)
     weights, clusters = _drawn(sample)
     how = _errors(errors, clusters, weights is not None or predictors == "corrected")
     if predictors == "corrected" and how == "information":
@@ -144,7 +144,7 @@ def regress(
         formula=parsed.text,
         model=outcome.model,
         answers=outcome.answers,
-        private=tuple(x for release in found for x in release.names),
+        private=tuple(x for private in found for x in private.names),
         predictors=predictors if combinations.names else None,
         rows=n,
         dropped=rows.dropped,
@@ -161,28 +161,28 @@ def regress(
     )
 
 
-def _check_ranks(found: Sequence[Release], outcome: str, family: Family, predictors: str) -> None:
+def _check_ranks(found: Sequence[PrivateColumns], outcome: str, family: Family, predictors: str) -> None:
     """Refuse mechanisms that cannot tell answers apart, where the model has nothing else to tell them by."""
-    for release in found:
-        own = release.names != (outcome,)
+    for private in found:
+        own = private.names != (outcome,)
         if own and predictors != "prior":
-            check_rank(release, "shares and coefficients cannot be estimated together")
+            check_rank(private, "shares and coefficients cannot be estimated together")
         elif not own and not isinstance(family, Ordinal):
-            check_rank(release, "the model's coefficients are not determined")
+            check_rank(private, "the model's coefficients are not determined")
 
 
 def _assembled(
     parsed: Parsed,
-    found: Sequence[Release],
+    found: Sequence[PrivateColumns],
     rows: Rows,
-    outcome: Outcome,
+    outcome: OutcomeModel,
     combinations: Combinations,
     predictors: str,
 ) -> tuple[Assembly, Source]:
     """What decides the fit, equal rows as one; and what new rows are read with."""
     channels = [
-        combinations.channel(release, codes, parsed.outcome, outcome.answers)
-        for release, codes in zip(found, rows.reports, strict=True)
+        combinations.channel(private, codes, parsed.outcome, outcome.answers)
+        for private, codes in zip(found, rows.reports, strict=True)
     ]
     if outcome.channel is not None:
         channels.append(outcome.channel)
@@ -190,7 +190,7 @@ def _assembled(
     covariates, covariate_design = None, None
     if combinations.names and predictors in ("covariates", "shares"):
         without = combinations.names if predictors == "covariates" else parsed.columns
-        covariate_design, covariates = Design.of(clear_terms(parsed.terms, set(without)), rows.frame)
+        covariate_design, covariates = ModelMatrix.of(clear_terms(parsed.terms, set(without)), rows.frame)
     given = bool(combinations.names) and predictors == "prior"
     assembly = Assembly(
         family=outcome.family,
@@ -209,27 +209,27 @@ def _assembled(
         log_shares=combinations.log_prior(found, parsed.outcome) if given else None,
         corrections=_corrections(combinations, found, rows.reports, channels, parsed.outcome),
     )
-    source = Source(parsed, tuple(found), combinations, design, covariate_design, rows.frame, rows.weights)
+    source = Source(parsed, combinations, design, covariate_design, rows.frame, rows.weights)
     return assembly.grouped(), source
 
 
 def _corrections(
     combinations: Combinations,
-    found: Sequence[Release],
+    found: Sequence[PrivateColumns],
     reports: Sequence[Ints],
-    channels: Sequence[Channel],
+    channels: Sequence[Emissions],
     outcome: str,
 ) -> tuple[Floats, ...] | None:
     """For each channel the table of corrections, that of the outcome as it is; None where there can be none."""
     if not combinations.names:
         return None
     tables = [channel.table for channel in channels]
-    for k, (release, codes) in enumerate(zip(found, reports, strict=True)):
-        if outcome not in release.names:
-            if np.linalg.matrix_rank(release.mechanism.matrix) < release.mechanism.shape[0]:
+    for k, (private, codes) in enumerate(zip(found, reports, strict=True)):
+        if outcome not in private.names:
+            if np.linalg.matrix_rank(private.mechanism.matrix) < private.mechanism.shape[0]:
                 return None
-            tables[k] = combinations.correction(release, codes)
-        elif len(release.names) > 1:  # of both outcome and predictors
+            tables[k] = combinations.correction(private, codes)
+        elif len(private.names) > 1:  # of both outcome and predictors
             return None
     return tuple(tables)
 

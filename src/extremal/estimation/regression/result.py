@@ -16,10 +16,10 @@ from ..._common.frames import to_frame
 from ..._common.types import Floats
 from . import effects, hypotheses, tables
 from .assembly import Assembly, Parameter
-from .columns import Design, Parsed
+from .columns import ModelMatrix, Parsed
 from .covariance import variance_ratios
-from .fit import Fit
-from .reading import Combinations, Release
+from .fit import Fitted
+from .reading import Combinations
 from .tables import FigureTable
 
 if TYPE_CHECKING:
@@ -35,10 +35,9 @@ class Source:
     """What new rows are read with: the formula, the private columns and the frame that was fitted."""
 
     parsed: Parsed
-    releases: tuple[Release, ...]
     combinations: Combinations
-    design: Design
-    covariate_design: Design | None
+    design: ModelMatrix
+    covariate_design: ModelMatrix | None
     frame: Any
     weights: Floats
 
@@ -107,7 +106,7 @@ class Regression:
     covariance: Floats
     log_likelihood: float
     misfit: float | None  # p-value: whether likelihood and corrected scores of private predictors agree
-    fitted: Fit = field(repr=False)
+    fitted: Fitted = field(repr=False)
     assembly: Assembly = field(repr=False)
     source: Source = field(repr=False)
 

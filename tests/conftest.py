@@ -49,6 +49,7 @@ LONGEST = [
     "collection/test_draws.py",
     "collection/test_embedding.py",
     "collection/test_elements.py",
+    "collection/test_frames.py",
     "collection/test_hosts.py",
     "collection/test_looks.py",
     "test_docs.py",

@@ -90,10 +90,10 @@ class Node:
 
 
 class Inside:
-    """The page as its accessibility tree has it."""
+    """A page, or the only frame in it, as its accessibility tree has it."""
 
-    def __init__(self, page):
-        self.page = page
+    def __init__(self, page, framed=False):
+        self.page, self.framed = page, framed
         self.session = page.context.new_cdp_session(page)
         self.session.send("DOM.enable")
 
@@ -101,7 +101,13 @@ class Inside:
         def value(node, name):
             return node.get(name, {}).get("value", "")
 
-        tree = self.session.send("Accessibility.getFullAXTree")["nodes"]
+        where = {}
+        if self.framed:
+            frames = self.session.send("Page.getFrameTree")["frameTree"].get("childFrames", [])
+            if not frames:
+                return []
+            where["frameId"] = frames[0]["frame"]["id"]
+        tree = self.session.send("Accessibility.getFullAXTree", where)["nodes"]
         return [
             Node(
                 value(node, "role"),
@@ -141,8 +147,12 @@ class Inside:
     def press(self, role, name=""):
         """Click the middle of an element."""
         number = self.wait(role, name).number
-        self.session.send("DOM.scrollIntoViewIfNeeded", {"backendNodeId": number})
-        (quad,) = self.session.send("DOM.getContentQuads", {"backendNodeId": number})["quads"][:1]
+        quad, before = [], None
+        while quad != before or not quad:  # until it stays where it is
+            self.session.send("DOM.scrollIntoViewIfNeeded", {"backendNodeId": number})
+            self.page.wait_for_timeout(20)
+            before = quad
+            (quad,) = self.session.send("DOM.getContentQuads", {"backendNodeId": number})["quads"][:1]
         self.page.mouse.click(sum(quad[0::2]) / 4, sum(quad[1::2]) / 4)
 
     def answer(self, name, start="Go to the answers", draw="Draw my report"):

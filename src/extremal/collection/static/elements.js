@@ -519,6 +519,14 @@ async function text(address) {
   return answer.text();
 }
 
+function addressOf(src) {
+  try {
+    return new URL(src, document.baseURI);
+  } catch {
+    return null;
+  }
+}
+
 /** A question that another site asks, in a frame: programs of this page can neither read nor watch it. */
 export class ExtremalFrame extends Field {
   static observedAttributes = ["lang", "required", "src"];
@@ -559,9 +567,9 @@ export class ExtremalFrame extends Field {
     try {
       must(globalThis.isSecureContext, "insecure");
       must(this.getAttribute("src"), "setup", 'The attribute "src" is missing.');
-      const address = new URL(this.getAttribute("src"), document.baseURI);
+      const address = addressOf(this.getAttribute("src"));
+      must(/^https?:$/.test(address?.protocol), "setup", 'The attribute "src" is not an address of the web.');
       must(address.origin !== location.origin, "setup", "A frame from the same address as this page keeps nothing from it.");
-      must(["https:", "http:"].includes(address.protocol), "setup", 'The attribute "src" is not an address of the web.');
       this.#origin = address.origin;
       this.#frame = make("iframe", { src: address.href, title: say("private"), referrerPolicy: "no-referrer" });
       this.#frame.setAttribute("sandbox", "allow-scripts allow-same-origin allow-popups");

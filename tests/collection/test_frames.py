@@ -59,7 +59,7 @@ def value(page):
 
 
 def test_the_page_around_gets_the_report_and_sees_nothing_of_the_answering(device, sites):
-    """Listeners that come first on the page hear no key, no tap and no movement inside; messages name the report alone."""
+    """Listeners that come first on the page hear no key, tap or movement inside; messages name the report alone."""
     around, asking = sites
     seen = {}
     for report, answer, word in words(MECHANISM):

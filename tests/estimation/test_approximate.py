@@ -348,7 +348,7 @@ def test_no_interval_of_a_change_is_narrower_than_its_standard_error(n, seed, eq
 def test_no_interval_for_many_answers_is_narrower_than_its_standard_error(n, epsilon, seed, intervals):
     windows = ex.large.windows(60, epsilon)
     rng = np.random.default_rng(seed)
-    reports = rng.integers(0, windows.prime * (windows.prime - 1), min(n, 3000))
+    reports = rng.integers(0, windows.prime * windows.layout.steps, min(n, 3000))
     if seed % 2:
         reports = np.full_like(reports, reports[0])
     assert_sensible(ex.large.estimate(windows, reports, intervals=intervals))

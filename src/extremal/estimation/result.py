@@ -164,8 +164,7 @@ class Estimate(Tabled):
         """
         return bool(self.channel.identified(target_of(self.labels, coefficients)[None])[0])
 
-    @cached_property
-    @one_thread
+    @property
     def misfit(self) -> float:
         """A bound on the probability of reports that fit as badly as these, whatever the true shares are.
 
@@ -174,6 +173,7 @@ class Estimate(Tabled):
         return min(len(self._misfits) * min(self._misfits.values()), 1.0)
 
     @cached_property
+    @one_thread
     def _misfits(self) -> dict[int, float]:
         """The same of each stage with reports, by number."""
         known = self.method == "maximum-likelihood" and self.survey is None and len(self.stages) == 1

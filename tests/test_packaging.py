@@ -3,8 +3,10 @@
 import csv
 import importlib.metadata
 import importlib.resources
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -99,3 +101,31 @@ def test_the_wheel_is_for_one_platform_and_every_python(wheel):
     name = Path(wheel.filename).stem
     assert name.split("-")[2:4] == ["py3", "none"]
     assert name.split("-")[4] != "any"
+
+
+def test_the_recipe_for_conda_needs_what_the_package_needs():
+    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "contrib" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    listed = re.findall(r"^    - (\S+) (>=\S+)$", recipe.partition("  run:")[2].partition("tests:")[0], re.M)
+    assert sorted(name + limit for name, limit in listed if name != "python") == sorted(
+        wanted["dependencies"]
+    )
+    assert ("python", wanted["requires-python"]) in listed
+    assert f'version: "{extremal.__version__}"' in recipe
+    assert f"license: {wanted['license']}" in recipe
+
+
+def test_all_is_every_extra_that_users_need():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+
+    def packages(name):
+        inner = re.compile(r"extremal\[(.*)\]")
+        own = [inner.fullmatch(one) for one in extras[name]]
+        return {one for one, found in zip(extras[name], own, strict=True) if not found}.union(
+            *(packages(part) for found in own if found for part in found[1].split(","))
+        )
+
+    users = set(extras) - {"all", "test", "bench", "docs"}
+    assert packages("all") == set().union(*(packages(name) for name in users))

@@ -5,6 +5,9 @@
     python tools/build_native.py --sanitize     with checks of addresses and undefined behaviour, by gcc or clang
     python tools/build_native.py --if-stale     only if the library is not made of the sources as they are
 
+EXTREMAL_PLATFORM=TAG makes the library, and so the wheel, for another platform, one of WHEELS below, with zig on any
+machine.
+
 The compiler is that of --cc, of EXTREMAL_CC, or of CC, whichever is given first; otherwise zig's (`pip install
 ziglang`), and `cc` where that is not installed. Warnings are errors if EXTREMAL_WERROR=1, as in continuous integration.
 Installing the package runs this too (hatch_build.py). The same sources give the same results on every processor:
@@ -31,8 +34,19 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = runpy.run_path(str(ROOT / "src" / "extremal" / "_native" / "sources.py"))
 LIBRARY: Path = SOURCES["LIBRARY"]
 
-GLIBC = (2, 17)  # the oldest C library of Linux that the result runs with
-MACOS = (11, 0)
+MACOS = "11.0"  # the oldest that the result runs with; of Linux the C library glibc 2.17 or musl 1.2
+WHEELS = {  # the last part of a wheel's name, and zig's word for that platform
+    "manylinux_2_17_x86_64": "x86_64-linux-gnu.2.17",
+    "manylinux_2_17_aarch64": "aarch64-linux-gnu.2.17",
+    "musllinux_1_2_x86_64": "x86_64-linux-musl",
+    "macosx_11_0_x86_64": f"x86_64-macos.{MACOS}",
+    "macosx_11_0_arm64": f"aarch64-macos.{MACOS}",
+    "win_amd64": "x86_64-windows-gnu",
+}
+ENDINGS = {
+    "win": ".dll",
+    "macosx": ".dylib",
+}  # of a library, by the first word of the platform; others have .so
 FLAGS = [
     *("-std=c11", "-O3", "-g0", "-shared", "-fvisibility=hidden"),
     *("-ffp-contract=off", "-fno-math-errno"),  # IEEE arithmetic as written; sqrt is one instruction
@@ -42,21 +56,19 @@ SANITIZE = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=
 ZIG = [sys.executable, "-m", "ziglang", "cc", "-mcpu=baseline", "-s"]
 
 
-def target() -> tuple[str, str]:
-    """What to compile for, in zig's words and in those of wheels; zig's is empty where it must find out itself."""
+def wanted() -> str:
+    """The platform to compile for, as wheels name it: the one of EXTREMAL_PLATFORM, or this machine's."""
+    if named := os.environ.get("EXTREMAL_PLATFORM"):
+        if named not in WHEELS:
+            raise SystemExit(f"EXTREMAL_PLATFORM must be one of {', '.join(WHEELS)}, got {named}")
+        return named
     machine = platform.machine().lower()
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(machine, machine)
-    if sys.maxsize < 2**32 or machine not in ("x86_64", "aarch64"):
-        return "", sysconfig.get_platform()
-    if sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
-        version = "{}.{}".format(*GLIBC)
-        return f"{machine}-linux-gnu.{version}", f"manylinux_{version}_{machine}"
+    if sys.maxsize > 2**32 and sys.platform == "linux" and platform.libc_ver()[0] == "glibc":
+        return f"manylinux_2_17_{machine}"
     if sys.platform == "darwin":
-        name = "arm64" if machine == "aarch64" else machine
-        return f"{machine}-macos.{MACOS[0]}.{MACOS[1]}", f"macosx_{MACOS[0]}_{MACOS[1]}_{name}"
-    if sys.platform == "win32":
-        return f"{machine}-windows-gnu", sysconfig.get_platform()
-    return "", sysconfig.get_platform()
+        return f"macosx_11_0_{machine.replace('aarch64', 'arm64')}"
+    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
 
 
 def named_compiler() -> str:
@@ -66,11 +78,13 @@ def named_compiler() -> str:
 
 def compiler(named: str = "") -> list[str]:
     """The command that compiles: the one of this name, the one that the environment asks for, zig's, or `cc`."""
-    oldest = ["-mmacosx-version-min={}.{}".format(*MACOS)] if sys.platform == "darwin" else []
+    if os.environ.get("EXTREMAL_PLATFORM"):
+        return [*ZIG, "-target", WHEELS[wanted()]]
+    oldest = [f"-mmacosx-version-min={MACOS}"] if sys.platform == "darwin" else []
     if named := named or named_compiler():
         return [*shlex.split(named, posix=sys.platform != "win32"), *oldest]
     if importlib.util.find_spec("ziglang"):
-        triple = target()[0]
+        triple = WHEELS.get(wanted())
         return [*ZIG, "-target", triple] if triple else ZIG
     if found := shutil.which("cc"):
         return [found, *oldest]
@@ -80,16 +94,21 @@ def compiler(named: str = "") -> list[str]:
 def platform_tag() -> str:
     """The last part of the wheel's name: only zig's compiler makes what runs with older C libraries of Linux."""
     ours = compiler()[: len(ZIG)] == ZIG or sys.platform == "darwin"
-    return (target()[1] if ours else sysconfig.get_platform()).replace("-", "_").replace(".", "_")
+    return wanted() if ours else sysconfig.get_platform().replace("-", "_").replace(".", "_")
+
+
+def library_for(tag: str) -> Path:
+    """Where the library for a platform lies in the package."""
+    return LIBRARY.with_suffix(ENDINGS.get(tag.split("_")[0], ".so"))
 
 
 def build(command: list[str], flags: list[str] | None = None, library: Path = LIBRARY) -> Path:
     """The library, compiled by this command from the sources as they are now."""
     files = sorted(path.name for path in SOURCES["FOLDER"].glob("*.c"))
     with tempfile.TemporaryDirectory() as folder:
-        made = Path(folder, LIBRARY.name)
+        made = Path(folder, library.name)
         define = f'-DSOURCE_DIGEST="{SOURCES["source_digest"]()}"'
-        position = [] if sys.platform == "win32" else ["-fPIC"]
+        position = [] if library.suffix == ".dll" else ["-fPIC"]
         strict = ["-Werror"] if os.environ.get("EXTREMAL_WERROR") == "1" else []
         command = [*command, *FLAGS, *position, *strict, *(flags or []), define, *files, "-o", str(made)]
         # Zig's cache lies in the user's cache folder, or, where that cannot be written, in a temporary one.
@@ -138,7 +157,7 @@ def main() -> None:
     if given.sanitize:
         print(build(compiler(given.cc or named_compiler() or "gcc"), SANITIZE))
     else:
-        print(build(compiler(given.cc)))
+        print(build(compiler(given.cc), library=library_for(wanted())))
 
 
 if __name__ == "__main__":

@@ -121,7 +121,7 @@ pip_install() {
     # Not the user's constraints: they would come on top of the lock. In a variable, because releases of pip
     # differ in the options they know: all build the same way.
     env -u PIP_CONSTRAINT -u PIP_BUILD_CONSTRAINT PIP_USE_PEP517=1 \
-        "$into/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+        "$into/bin/python" -m pip install -qq --disable-pip-version-check "$@" # errors are still shown
 }
 
 # install_locked DIR NAME PIP-OPTION... -- REQUIREMENT...; the list that pip gets stays in DIR/NAME.txt.

@@ -2,8 +2,9 @@
 # Build the release into dist and check it, short of uploading. Run by `make release`, which prepares .venv-release
 # and build/docs.
 #
-# The wheel is built from the source archive, so that the archive is known to be complete, and installed with the
-# locked dependencies into an environment that holds nothing else. The bill of materials lists that environment.
+# The wheels, one for each platform, are built from the source archive, so that the archive is known to be complete. That
+# of this machine is installed with the locked dependencies into an environment that holds nothing else. The bill of
+# materials lists that environment.
 set -eu
 
 tools=.venv-release/bin/python
@@ -16,9 +17,12 @@ pip() {
 
 rm -rf dist "$check"
 "$tools" -m hatchling build --target sdist --directory dist
-pip wheel --no-deps --no-build-isolation --wheel-dir dist dist/extremal-*.tar.gz
-wheel=$(cd dist && echo extremal-*.whl)
-version=$(echo "$wheel" | cut -d- -f2)
+platforms=$("$tools" -c 'import sys; sys.path.insert(0, "tools"); import build_native; print(*build_native.WHEELS)')
+for platform in $platforms; do
+    EXTREMAL_PLATFORM=$platform pip wheel --no-deps --no-build-isolation --wheel-dir dist dist/extremal-*.tar.gz
+done
+"$tools" tools/wheels.py
+version=$(cd dist && echo extremal-*.tar.gz | sed 's/extremal-\(.*\)\.tar\.gz/\1/')
 
 "$tools" -m venv --without-pip "$check"
 "$tools" tools/locked.py . >"$check/locked.txt"

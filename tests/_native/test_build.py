@@ -17,7 +17,7 @@ COMPILERS = ["gcc", "clang", f"{sys.executable} -m ziglang cc"]
 
 @pytest.fixture
 def tool(monkeypatch):
-    for variable in ("CC", "EXTREMAL_CC", "EXTREMAL_WERROR"):
+    for variable in ("CC", "EXTREMAL_CC", "EXTREMAL_PLATFORM", "EXTREMAL_WERROR"):
         monkeypatch.delenv(variable, raising=False)
     return runpy.run_path(str(ROOT / "tools" / "build_native.py"))
 
@@ -50,6 +50,38 @@ def test_only_what_zig_makes_is_said_to_run_with_older_libraries(tool, monkeypat
     assert tool["platform_tag"]().startswith("manylinux")
     monkeypatch.setenv("CC", "gcc")
     assert tool["platform_tag"]() == sysconfig.get_platform().replace("-", "_")
+
+
+def test_a_library_is_made_for_the_platform_that_is_named_or_none(tool, monkeypatch):
+    monkeypatch.setenv("CC", "gcc")
+    for tag, triple in tool["WHEELS"].items():
+        monkeypatch.setenv("EXTREMAL_PLATFORM", tag)
+        assert tool["compiler"]()[-2:] == ["-target", triple]
+        assert tool["platform_tag"]() == tag
+    assert tool["library_for"]("win_amd64").name == "extremal.dll"
+    assert tool["library_for"]("macosx_11_0_arm64").name == "extremal.dylib"
+    monkeypatch.setenv("EXTREMAL_PLATFORM", "win32")
+    with pytest.raises(SystemExit, match="win_amd64"):
+        tool["compiler"]()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the check knows the runners of Linux")
+def test_wheels_for_all_platforms_give_the_same_answers_wherever_they_run(tool, tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path), "--target"]
+    subprocess.run([*build, "sdist"], cwd=ROOT, check=True)
+    (source,) = tmp_path.glob("*.tar.gz")
+    shutil.unpack_archive(source, tmp_path)
+    for tag in tool["WHEELS"]:
+        tree = shutil.copytree(tmp_path / source.name.removesuffix(".tar.gz"), tmp_path / tag)
+        subprocess.run([*build, "wheel"], cwd=tree, env=os.environ | {"EXTREMAL_PLATFORM": tag}, check=True)
+    check = [sys.executable, str(ROOT / "tools" / "wheels.py"), str(tmp_path)]
+    done = subprocess.run(check, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"{tool['wanted']()}: ran, known answers" in done.stdout
+    assert len(done.stdout.splitlines()) == len(tool["WHEELS"]) == 6
+    next(tmp_path.glob("*-win_amd64.whl")).unlink()
+    assert "one wheel for win_amd64" in subprocess.run(check, capture_output=True, text=True).stderr
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_hundreds_of_equal_symbols_are_certified_by_counting():
 def test_a_hundred_thousand_symbols_have_a_chord_bound():
     pi = ex.Prior.from_counts(1 / np.arange(1, 100_001)).probabilities
     y = pi * np.minimum(1.0, -np.log(pi))
-    s = separable.Separable.of(pi, ex.mutual_information.f, y, 0.0, math.e)
+    s = separable.ChordBound.of(pi, ex.mutual_information.f, y, 0.0, math.e)
     assert math.fsum(y) - 1e-2 <= s.chord <= math.fsum(y) + 1e-9
 
 
@@ -83,7 +83,7 @@ def test_counting_and_meeting_in_the_middle_agree_on_thirty_symbols(epsilon):
     for utility in (ex.mutual_information, ex.utilities.hellinger):
         for size in (1e-3, 0.1):
             y = perturbed_chords(prior, c, utility.f, 4, size)
-            s = separable.Separable.of(prior.probabilities, utility.f, y, 0.0, c)
+            s = separable.ChordBound.of(prior.probabilities, utility.f, y, 0.0, c)
             by_counts = separable.count_loss(s, separable.counts_of(prior.probabilities), math.inf)
             above, below = (separable.meeting_loss(s, by_counts * (1 + share)) for share in (1e-6, -1e-6))
             assert above == pytest.approx(by_counts, rel=1e-7, abs=10 * s.error)
@@ -111,7 +111,7 @@ def problems(draw):
 def test_chords_bound_counting_which_bounds_and_finds_the_largest_of_all_vertices(problem):
     prior, c, low, utility, y = problem
     exact = brute_force(prior, c, utility, y, low)
-    s = separable.Separable.of(prior.probabilities, utility.f, y, low, c)
+    s = separable.ChordBound.of(prior.probabilities, utility.f, y, low, c)
     counts = separable.counts_of(prior.probabilities)
     relaxed, counted = (s.chord - separable.count_loss(s, counts, needed) for needed in (-math.inf, math.inf))
     met = s.chord - separable.meeting_loss(s, s.chord - exact + 1.0)
@@ -128,7 +128,7 @@ def test_chords_bound_counting_which_bounds_and_finds_the_largest_of_all_vertice
 def test_blocks_of_subsets_give_a_bound_between_the_exact_one_and_the_chords(problem, longest):
     prior, c, low, utility, y = problem
     exact = brute_force(prior, c, utility, y, low)
-    s = separable.Separable.of(prior.probabilities, utility.f, y, low, c)
+    s = separable.ChordBound.of(prior.probabilities, utility.f, y, low, c)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(separable, "LONGEST", longest)
         met = s.chord - separable.meeting_loss(s, s.chord - exact + 1.0)
@@ -176,7 +176,7 @@ def test_no_bound_is_below_the_exact_delta_in_fractions(design, low, seed):
         (ex.utilities.total_variation, oracles.exact_total_variation),
     ):
         exact, size = exact_bound(prior, c, f, y, low)
-        s = separable.Separable.of(prior.probabilities, utility.f, y, low, c)
+        s = separable.ChordBound.of(prior.probabilities, utility.f, y, low, c)
         met = s.chord - separable.meeting_loss(s, float(s.chord - exact) + 1.0) + s.error
         found, error, _, _ = check_bounds._enumerated_bound(prior, utility, y, low, c)
         assert min(Fraction(bound) for bound in (s.chord, met)) >= exact - 16 * size / 2**52

@@ -449,6 +449,7 @@ def test_an_audit_says_where_its_page_is(umfrage):
 def test_the_help_cuts_no_summary_off_and_writes_no_braces():
     text = run("--help").out
     assert "..." not in text.partition("Commands:")[2]
-    for name in ("privatize", "estimate", "certify", "key"):
+    for name in ("privatize", "certify", "key"):
         assert "] FILE\n" in run(name, "--help").out
+    assert "] FILE...\n" in run("estimate", "--help").out
     assert "holds the reports" in flat(run("estimate", "--help").out)

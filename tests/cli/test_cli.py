@@ -25,6 +25,9 @@ def survey(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("earlier.csv").write_text("answer,count\nnever,500\nonce,300\noften,200\n")
     rng = random.Random(2)
+    for name in ("first", "later"):
+        rows = "".join(f"{rng.choices(ANSWERS, [5, 3, 2])[0]}\n" for _ in range(500))
+        Path(f"{name}.csv").write_text("answer\n" + rows)
     habits = [f"{i},{rng.choice(['yes', 'no', 'no'])},{rng.choice(['yes', 'no'])}\n" for i in range(600)]
     Path("habits.csv").write_text("id,smokes,drinks\n" + "".join(habits))
     for k in (1, 2):
@@ -67,7 +70,8 @@ def test_the_help_lists_the_commands_of_the_contract():
 
 
 def test_every_example_of_the_help_runs(survey):
-    """In the order of the help, but for the key that others use."""
+    """In the order of the help, but for the key that others use; stage1.csv are reports that m1.json may have drawn."""
+    Path("stage1.csv").write_text("report\n" + "never\n" * 200 + "once\n" * 160 + "often\n" * 140)
     for name in ["key", *COMMANDS]:
         if name in ("explore", "demo", "reproduce") or (name == "key" and Path("secret.key").exists()):
             continue  # a server; the other two have tests of their own

@@ -502,3 +502,59 @@ def test_no_option_is_ignored(folder, says):
     """Who gave it meant something; a variable of the shell that is empty, too."""
     Path("counts.csv").write_text("answer,count\nnever,5\nonce,3\n")
     refuse(*IGNORED[says], says=says)
+
+
+PRIVATE = ["design", "-e", "0.7", "--column", "answer"]
+LEARN = [*PRIVATE, "--from-reports", "r.csv", "-m", "m.json"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["design", "-e", "0.7"], "--prior any"),
+        (["design", "-e", "0.7", "--prior", "any"], "--labels"),
+        (["design", "-e", "0.7", "--prior", "any", "--labels", "a,b", "--robust"], "--robust"),
+        (["design", "-e", "0.7", "--prior", "any", "--labels", "a,b", "--counts", "c.csv"], "--counts"),
+        (["design", "-e", "0.7", "--prior", "any", "--labels", "a,b", "--drift", "0.1"], "--drift"),
+        (["design", "-e", "0.7", "--prior", "0.5,0.5", "-m", "m.json"], "--mechanism"),
+        ([*PRIVATE, "--from-reports", "r.csv"], "1 and 0"),
+        ([*PRIVATE, "--from-reports", "survey.csv", "-m", "m.json", "--column", "id"], "--column"),
+        ([*LEARN, "--from-reports", "r.csv", "-m", "m.json"], "twice"),
+        ([*LEARN, "--from-reports", "-"], "2 and 1"),
+        ([*LEARN, "--prior", "0.5,0.5"], "--prior"),
+        ([*LEARN, "--labels", "a,b"], "--labels"),
+        ([*LEARN, "--robust"], "--robust"),
+        ([*LEARN, "--forged", "1"], "--forged"),
+        ([*LEARN, "--drift", "3"], "--drift"),
+        ([*LEARN, "--confidence", "1"], "--confidence"),
+        ([*LEARN, "--between", "never"], "--between"),
+        ([*LEARN, "--between", "never=40%-2%"], "40%-2%"),
+        ([*LEARN, "--between", "nobody=1%-2%"], "nobody"),
+        ([*LEARN, "--between", "never=0-1", "--between", "never=0-1"], "again"),
+        ([*LEARN, "--between", "never=0-1%"], "--between"),
+        (["estimate", "r.csv", "other.csv", "-m", "m.json"], "2 and 1"),
+        (["estimate", "r.csv", "-m", "m.json", "-m", "m.json"], "1 and 2"),
+        (["estimate", "r.csv", "r.csv", "-m", "m.json", "-m", "m.json"], "twice"),
+        (["estimate", "-", "-", "-m", "m.json", "-m", "m.json"], "twice"),
+        (["estimate", "r.csv", "-", "-m", "-", "-m", "m.json"], "once"),
+        (["estimate", "r.csv", "other.csv"], "--mechanism"),
+        (["estimate", "r.csv", "other.csv", "-m", "m.json", "-m", "two.json"], "pair 2"),
+        (["estimate", "r.csv", "-m", "m.json", "--stages"], "--stages"),
+        (["estimate", "r.csv", "other.csv", "-m", "m.json", "-m", "m.json", "--question", "a"], "--question"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_stages_that_do_not_fit_are_refused(folder, words, says):
+    reports = "answer\n" + "never\n" * 50 + "once\n" * 40 + "often\n" * 30
+    Path("r.csv").write_text(reports)
+    Path("other.csv").write_text(reports)
+    Path("c.csv").write_text("a,1\nb,2\n")
+    two = ex.Prior({"yes": 0.5, "no": 0.5})
+    ex.certify(two, ex.theory.randomized_response_for_pml(two, 0.3), 0.3).save("two.json")
+    refuse(*words, says=says)
+
+
+def test_reports_of_another_mechanism_are_not_repeated(folder):
+    Path("r.csv").write_text("answer\n" + "PRIVATE\n" * 50)
+    refuse(*LEARN, says="50 of 50")
+    assert "PRIVATE" not in run(*LEARN).err

@@ -72,7 +72,7 @@ class Command(typer.core.TyperCommand):
             seen.add(parameter.name)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        return [re.sub(r"^\{(\w+)\}$", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
+        return [re.sub(r"^\{(\w+)\}(\.*)$", r"\1\2", piece) for piece in super().collect_usage_pieces(ctx)]
 
 
 class Commands(typer.core.TyperGroup):

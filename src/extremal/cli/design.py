@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal.errors import PriorError
-from extremal.model.reading import Learned
+from extremal.model.reading import split_labels
 
 from . import advice, options, show
 from .failure import CheckFailed, message_of
-from .inputs import learn, origin, parse_prior, read_mechanism, renamed
+from .inputs import learn, learn_from_reports, origin, parse_prior, read_mechanism, renamed
 from .output import MechanismOutput
 from .progress import progress
 
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 MOST_PEOPLE = 10**12
+ANY = "any"  # the prior that nobody knows
+NO_PRIOR = "if nobody knows it: --prior any --labels A,B,C, and --from-reports once reports are there"
 
 
 def design(
     *,
     epsilon: float,
     source: options.PriorOptions,
+    learning: options.LearnOptions,
     utility: options.Utility = "shares",
     robust: bool = False,
     confidence: float = 0.95,
@@ -44,6 +48,9 @@ def design(
     --column. The prior becomes part of the mechanism file, which is public, so count only answers whose shares may
     become public.
 
+    If nobody knows the prior, ask the first people with --prior any --labels A,B,C, which keeps the limit for every
+    prior. Their reports tell the prior of those who are asked next: --from-reports.
+
     With -o the mechanism is written to a file that the other commands read. It holds integers that keep epsilon
     exactly.
 
@@ -52,7 +59,7 @@ def design(
     robust
         Keep epsilon for every prior that fits the counted sample, not only for the shares in it.
     confidence
-        With --robust: the confidence that the true prior is among those covered.
+        With --robust or --from-reports: the confidence that the true prior is among those covered.
     tolerance
         How close to the optimum the design must be proven to be, relative to its value.
     time_limit
@@ -67,23 +74,79 @@ def design(
     extremal design --data survey.csv --column answer -e 0.7 -o shares.json
     extremal design --data survey.csv --column answer -e 0.7 --robust --confidence 0.9
     extremal design --data habits.csv --columns smokes,drinks -e 0.7 -o joint.json
+    extremal design --prior any --labels never,once,often -e 0.7 -o m1.json
+    extremal design --from-reports stage1.csv --mechanism m1.json -e 0.7 -o m2.json
     """
     from extremal._common.checks import whole
 
     output.check()
     if people is not None:
         whole(people, "people", least=1, most=MOST_PEOPLE)
-    if not robust:
-        options.only_with("--robust", confidence=options.other_than(0.95, confidence))
-    learned = learn(source)
-    priors = learned.prior_set(confidence) if robust else learned.prior
-    made = _design(priors, epsilon, utility, tolerance, time_limit)
+    known = _known(source, learning, robust, confidence)
+    made = _design(known.priors, epsilon, utility, tolerance, time_limit)
     with progress("certifying"):
         certified = ex.certify(made, allow_true_answers=allow_true_answers or output.target is None)
     output.mechanism(certified)
     if people is None and source.data is not None:  # those of a census are not those who will be asked
-        people = learned.observations
-    output.give(DesignResult(source, learned, utility, made, certified, people, output.target))
+        people = known.observations
+    output.give(DesignResult(known, utility, made, certified, people, output.target))
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of the prior before a design, and from where."""
+
+    priors: ex.Prior | ex.PriorSet
+    observations: int | None
+    origin: str
+    assumed: tuple[str, ...] = ()
+    data: str | None = None  # the file of answers that it was counted from
+
+
+def _known(
+    source: options.PriorOptions, learning: options.LearnOptions, robust: bool, confidence: float
+) -> Known:
+    """The prior or the set of priors that was asked for, in one of three ways."""
+    reports = learning.from_reports
+    if reports:
+        options.only_with("--data or --counts", robust=robust)
+        found = learn_from_reports(source, learning, confidence)
+        told: Any = found.evidence
+        count = sum(sum(stage.counts) for stage in told.stages)
+        names = " and ".join("standard input" if name == "-" else os.path.basename(name) for name in reports)
+        return Known(
+            found, count, f"learned from {count} reports in {names}", (_assumed(learning, confidence),)
+        )
+    usual = vars(options.LearnOptions())
+    given = {name: options.other_than(usual[name], value or None) for name, value in vars(learning).items()}
+    options.only_with("--from-reports", **given)
+    if not robust:
+        options.only_with("--robust", confidence=options.other_than(0.95, confidence))
+    if source.prior == ANY:
+        if source.labels is None:
+            raise PriorError("--prior any must come with all answers", remedy="add --labels A,B,C")
+        options.only_with("--data or --counts", robust=robust)
+        number = len(split_labels(source.labels))
+        named = learn(
+            replace(source, prior=",".join([f"1/{number}"] * number))
+        ).prior  # the numbers mean nothing
+        every = ex.PriorSet.at_least(named.labels, 0)
+        return Known(
+            every, None, "unknown: epsilon holds for every prior, and the design is best for this one"
+        )
+    learned = learn(source, NO_PRIOR)
+    priors = learned.prior_set(confidence) if robust else learned.prior
+    return Known(priors, learned.observations, origin(source, learned.observations), data=source.data)
+
+
+def _assumed(learning: options.LearnOptions, confidence: float) -> str:
+    """What the promise to the next people rests on."""
+    made_up = f"at most {100 * learning.forged:g}%" if learning.forged else "none"
+    return (
+        "The limit holds for the next people if their shares are those of the people who reported, or differ from them "
+        f"by at most {learning.drift:g} in sum (--drift), and if {made_up} of these reports was made up (--forged); "
+        f"except that chance misleads at most {100 * (1 - confidence):.2g}% of all surveys (--confidence)."
+    )
 
 
 def _design(
@@ -131,8 +194,7 @@ def utility_of(name: str, prior: ex.Prior) -> ex.Utility | ex.utilities.Purpose:
 class DesignResult:
     """A design, its mechanism, and what to know before it is used."""
 
-    source: options.PriorOptions
-    learned: Learned
+    known: Known
     utility: str
     made: ex.Design
     certified: ex.Certified
@@ -146,7 +208,8 @@ class DesignResult:
 
     def notes(self) -> list[str]:
         """What to look at before the file is passed on."""
-        return [*advice.counted_prior(self.source.data, self.target), *advice.labels(self.prior.labels)]
+        counted = advice.counted_prior(self.known.data, self.target)
+        return [*self.known.assumed, *counted, *advice.labels(self.prior.labels)]
 
     def shares(self) -> list[str]:
         """Whether the shares of the answers can be estimated."""
@@ -175,7 +238,7 @@ class DesignResult:
             "region": made.region,
             "full_disclosure": made.region > self.prior.size,
             "seconds": made.stats.seconds,
-            "observations": self.learned.observations,
+            "observations": self.known.observations,
             "prior": show.prior_dict(self.prior),
             "mechanism": show.mechanism_dict(certified.between),
             "leakage": ex.pml(certified.prior_between, certified.between).tolist(),
@@ -199,7 +262,7 @@ class DesignResult:
             audit, shares, precise = ex.audit(self.certified), self.shares(), self.precision()
         show.warnings(out, advice.disclosure(self.certified))
         top = float(self.prior.probabilities.max())
-        show.heading(out, f"Prior, {origin(self.source, self.learned.observations)}")
+        show.heading(out, f"Prior, {self.known.origin}")
         rows = [
             (show.name_of(label), f"{p:.4f}", show.bar(p / top, show.room(out)))
             for label, p in zip(self.prior.labels, self.prior.probabilities.tolist(), strict=True)

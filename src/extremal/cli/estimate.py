@@ -13,7 +13,7 @@ from extremal.model.reading import split_labels
 
 from . import advice, options, show
 from .failure import CheckFailed
-from .inputs import check_columns, chosen_columns, file_or_stdin, load_mechanism, named_label, report_counts
+from .inputs import check_columns, chosen_columns, file_or_stdin, load_mechanisms, named_label, report_counts
 from .output import Output
 from .progress import progress
 from .stored import Beside, estimate_store
@@ -33,14 +33,15 @@ class ReportOptions:
     Parameters
     ----------
     mechanism : -m FILE
-        The certified mechanism that drew the reports; leave it out for the database of a survey.
+        The certified mechanism that drew the reports; leave it out for the database of a survey. Repeat it for several
+        files of different people, in the order of the files.
     column : NAME
         The column that holds the reports.
     missing
         Stop at missing answers, which is the default, or drop them.
     """
 
-    mechanism: str | None = None
+    mechanism: list[str] | None = None
     column: str | None = None
     columns: str | None = None
     missing: Literal["refuse", "drop"] | None = None
@@ -58,7 +59,7 @@ class IntervalOptions:
         "each": ordinary intervals, each holds by itself; "all": all of a table hold at the same time; "always": they do
         so however often you look while reports come in. By default "each", or what the survey.toml of a survey says.
     method
-        How to estimate.
+        How to estimate. "inverse" of several files is the mean of what each tells, weighted by people.
     """
 
     confidence: float = 0.95
@@ -86,16 +87,19 @@ class ExtraOptions:
         Also the mean score; give a number for each answer.
     safe : LABEL=SHARE
         Also how far off the shares can be if up to this share of people give this answer untruthfully.
+    stages
+        Also the shares that each of several files tells by itself.
     """
 
     group: list[str] | None = None
     mean: bool = False
     scores: str | None = None
     safe: str | None = None
+    stages: bool = False
 
 
 def estimate(
-    source: str,
+    sources: list[str],
     *,
     reports: ReportOptions,
     question: str | None = None,
@@ -107,11 +111,15 @@ def estimate(
 ) -> None:
     """Estimate from reports how common each answer is, with confidence intervals, for everybody or by group.
 
+    Several files are of different people, each asked with a mechanism of its own: all reports together give one
+    estimate, with a test of whether shares differ between the files. A later mechanism may have been chosen after
+    earlier reports were seen.
+
     Exit status 1: the reports do not look as if this mechanism had drawn them.
 
     Parameters
     ----------
-    source : FILE
+    sources : FILE
         CSV or Parquet file with reports, or the database of a survey (survey.db); "-" for a pipe.
     question : NAME
         Which question of a survey; all of them if left out.
@@ -124,6 +132,7 @@ def estimate(
     extremal estimate private.csv --column answer --mechanism mechanism.json --group ever=once,often --json
     extremal estimate private.csv --column answer --mechanism mechanism.json --intervals all -o estimates.csv
     extremal estimate together.csv --columns smokes,drinks --mechanism joint.json
+    extremal estimate stage1.csv stage2.csv --mechanism m1.json --mechanism m2.json
     """
     from extremal.collection.store import is_store
 
@@ -131,30 +140,49 @@ def estimate(
     groups = None if by is None else split_labels(by)
     if more.safe is not None and by is not None:
         raise OptionError("--safe and --by must not be combined", remedy="leave one of them out")
-    if is_store(source):
+    if stores := [source for source in sources if is_store(source)]:
+        if len(sources) > 1:
+            raise OptionError(
+                "the store of a survey must be estimated by itself",
+                given=f"{stores[0]} and {len(sources) - 1} more",
+                remedy="write its reports to a file: extremal survey export",
+            )
         _check_store_options(reports, more)
         beside = Beside(groups, people.sample())
-        stored = estimate_store(source, question, beside, how.given(), interval_rows)
+        stored = estimate_store(sources[0], question, beside, how.given(), interval_rows)
         output.table(stored.records())
         output.give(stored)
         if stored.warnings():
             raise CheckFailed("")  # it has been said
         return
-    if reports.mechanism is None:
-        _check_exists(source)
-    if reports.mechanism is None or question is not None:
+    mechanisms = reports.mechanism or []
+    if not mechanisms:
+        _check_exists(sources[0])
+    if not mechanisms or question is not None:
         raise OptionError(
-            "--mechanism must be given for a file, --question for the store of a survey", given=source
+            "--mechanism must be given for a file, --question for the store of a survey", given=sources[0]
         )
-    certified = load_mechanism(reports.mechanism)
+    certified = load_mechanisms(sources, mechanisms)
+    if more.stages and len(sources) == 1:
+        raise OptionError("--stages is for several files", given="one", remedy="leave it out")
     chosen = chosen_columns(reports.column, reports.columns)
     if more.group and isinstance(chosen, tuple):
         raise OptionError(
             "--group and --columns must not be combined", remedy="the shares of each column are shown anyway"
         )
-    found = _estimate(source, certified, chosen, groups, reports, people, how)
+    pairs = [
+        (one, _reports(source, one, chosen, groups, reports, people))
+        for source, one in zip(sources, certified, strict=True)
+    ]
     with progress("estimating"):
-        result = EstimateResult(found, _tables(found, certified, chosen, more), _bounds(found, more.safe))
+        found = _estimate(pairs, chosen, groups, people, how)
+        each = {}
+        if more.stages:
+            for number, (source, pair) in enumerate(zip(sources, pairs, strict=True), 1):
+                title = f"Stage {number}, {source}"
+                each[title] = _estimate([pair], chosen, groups, people, how).table
+        tables = _tables(found, certified[0], chosen, more)
+        result = EstimateResult(found, tables, _bounds(found, more.safe), each)
     output.table(found.table.records())
     output.give(result)
     if result.warnings():
@@ -187,22 +215,19 @@ def _check_store_options(reports: ReportOptions, more: ExtraOptions) -> None:
         )
 
 
-def _estimate(
+def _reports(
     source: str,
     certified: ex.Certified,
     chosen: str | tuple[str, ...] | None,
     groups: list[str] | None,
     reports: ReportOptions,
     people: options.SampleOptions,
-    how: IntervalOptions,
-) -> Found:
-    """The estimate, of groups and from a sample where columns say so."""
+) -> Any:
+    """How often each report stands in a file, or the columns that groups and a sample need."""
     missing, reading = reports.missing or "refuse", options.DataOptions(reports.format, reports.delimiter)
     sample = people.sample()
     if not groups and sample is None:
-        counts = report_counts(source, chosen, certified, reading, missing)
-        with progress("estimating"):
-            return ex.estimate(certified, counts, **how.given())
+        return report_counts(source, chosen, certified, reading, missing)
     from extremal.estimation.sample import read_table
     from extremal.release.files.source import only_column, open_data
 
@@ -210,16 +235,25 @@ def _estimate(
     with file_or_stdin(source, reading.format) as (path, format):
         kind: Any = {"format": format, "delimiter": reading.delimiter}
         column: Any = chosen or only_column(open_data(path, [], **kind))
-        table = read_table(
-            path,
-            column,
-            [*(groups or []), *(() if sample is None else sample.names)],
-            missing=missing,
-            **kind,
-        )
+        more = [*(groups or []), *(() if sample is None else sample.names)]
+        return read_table(path, column, more, missing=missing, **kind)
+
+
+def _estimate(
+    pairs: list[tuple[ex.Certified, Any]],
+    chosen: str | tuple[str, ...] | None,
+    groups: list[str] | None,
+    people: options.SampleOptions,
+    how: IntervalOptions,
+) -> Found:
+    """The estimate, of groups and from a sample where columns say so."""
+    given: Any = pairs[0] if len(pairs) == 1 else (pairs,)
+    if isinstance(pairs[0][1], dict):
+        return ex.estimate(*given, **how.given())
     by: Any = groups[0] if groups is not None and len(groups) == 1 else groups
-    with progress("estimating"):
-        return ex.estimate(certified, table, column=column, by=by, sample=sample, **how.given())
+    column = chosen or pairs[0][1].names[0]
+    more: Any = {"column": column, "by": by, "sample": people.sample(), **how.given()}
+    return ex.estimate(*given, **more)
 
 
 def _tables(
@@ -249,6 +283,7 @@ class EstimateResult:
     found: Found
     tables: dict[str, IntervalTable]
     bounds: ex.compliance.ShareBounds | None
+    stages: dict[str, IntervalTable]  # of several, what each tells by itself
 
     def notes(self) -> list[str]:
         """What holds of the intervals, and what is wrong with the reports."""
@@ -274,6 +309,8 @@ class EstimateResult:
         facts["groups"] = sums[0] if sums else None
         if means:
             facts["mean"] = means[0]
+        if self.stages:
+            facts["stage_by_stage"] = [table.to_dict() for table in self.stages.values()]
         return facts if self.bounds is None else {**facts, "bounds": self.bounds.rows()}
 
     def tell(self, out: Console) -> None:
@@ -284,7 +321,7 @@ class EstimateResult:
         out.print(interval_rows(out, self.found.table))
         show.warnings(out, advice.estimated(self.found))
         show.sentences(out, [note for note in notes if note not in warnings])
-        tell_tables(out, self.tables)
+        tell_tables(out, {**self.tables, **self.stages})
         if self.bounds is not None:
             show.heading(out, "People who do not comply")
             show.sentences(out, str(self.bounds).splitlines())

@@ -14,8 +14,8 @@ LONGEST = 600  # characters of a message
 
 # Parameters of the library that are options of the same name.
 OPTIONS = """
-    answer answers by clusters coefficient confidence correction delimiter difference epsilon errors format
-    intervals ledger method model occasion power predictors pseudocount scores strata time_limit tolerance
+    answer answers between by clusters coefficient confidence correction delimiter difference drift epsilon errors
+    forged format intervals ledger method model occasion power predictors pseudocount scores strata time_limit tolerance
     unknown_as weights width
 """
 # What other parameters, and code that the library recommends, are called on the command line.

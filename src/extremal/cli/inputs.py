@@ -15,23 +15,28 @@ from typing import Any
 import extremal as ex
 from extremal._common.files import open_file, read_bytes, utf8_text
 from extremal.errors import FileError, FormatError, PriorError
-from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, split_labels
+from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, read_range, split_labels
 
 from .failure import WORDS
-from .options import DataOptions, KeyOptions, PriorOptions, only_with, other_than
+from .options import DataOptions, KeyOptions, LearnOptions, PriorOptions, only_with, other_than
 from .progress import progress
 
+PAIRS = {  # what reports and their mechanisms look like
+    "FILE": "stage1.csv stage2.csv --mechanism m1.json --mechanism m2.json",
+    "--from-reports": "--from-reports stage1.csv --mechanism m1.json",
+}
 LARGEST_TEXT = 1 << 26  # bytes of a prior, counts or a matrix
 
 
-def learn(source: PriorOptions) -> Learned:
-    """The prior that a command was asked to use; exactly one source must be given."""
+def learn(source: PriorOptions, otherwise: str | None = None) -> Learned:
+    """The prior that a command was asked to use; exactly one source must be given, or what else the command has."""
     given = [name for name in ("prior", "data", "counts") if getattr(source, name) is not None]
     if len(given) != 1:
         raise PriorError(
             "a prior must be given in exactly one way: --data FILE --column NAME, --prior "
             "0.5,0.3,0.2 or --counts FILE",
             given=" and ".join("--" + name for name in given) or "none",
+            remedy=otherwise,
         )
     if source.data is None and source.columns is not None:
         raise PriorError("--columns must come with --data FILE, from which combinations are counted")
@@ -71,6 +76,61 @@ def origin(source: PriorOptions, observations: int | None) -> str:
         return "as given" if source.counts is None else "learned from counts"
     where = "standard input" if source.data == "-" else os.path.basename(source.data)
     return f"learned from {observations} answers in {where}"
+
+
+def learn_from_reports(source: PriorOptions, how: LearnOptions, confidence: float) -> ex.PriorSet:
+    """The set of priors that reports leave open, of one stage or of several."""
+    taken: dict[str, object] = {
+        "--prior": source.prior,
+        "--data": source.data,
+        "--counts": source.counts,
+        "--labels": source.labels,
+    }
+    taken["--pseudocount"] = other_than(0, source.pseudocount)
+    if wrong := [option for option, value in taken.items() if value is not None]:
+        raise PriorError(
+            f"--from-reports and {wrong[0]} must not be combined",
+            remedy="leave one of them out: reports tell the prior, their mechanism names the answers",
+        )
+    files, chosen = how.from_reports or [], chosen_columns(source.column, source.columns)
+    reading, pairs = DataOptions(source.format, source.delimiter), []
+    for path, certified in zip(
+        files, load_mechanisms(files, how.mechanism or [], "--from-reports"), strict=True
+    ):
+        pairs.append((certified, report_counts(path, chosen, certified, reading, source.missing)))
+    ranges: dict[Any, tuple[float, float]] = {}
+    for text in how.between or []:
+        label, ends = _range(text, pairs[0][0].inputs)
+        if label in ranges:
+            raise PriorError("--between must name every answer once", given=f"{text!r:.60} again")
+        ranges[label] = ends
+    given: Any = {"forged": how.forged, "drift": how.drift, "between": ranges or None}
+    with progress("learning the prior"):
+        return ex.PriorSet.from_reports(pairs, confidence=confidence, **given)
+
+
+def _range(text: str, labels: tuple[Any, ...]) -> tuple[Any, tuple[float, float]]:
+    name, equals, ends = text.rpartition("=")
+    if not equals or not name:
+        raise PriorError('--between must be like "yes=1% to 40%"', given=f"{text!r:.60}")
+    return named_label(labels, name), read_range(ends)
+
+
+def load_mechanisms(files: list[str], mechanisms: list[str], what: str = "FILE") -> list[ex.Certified]:
+    """The mechanism of each file of reports."""
+    if len(files) != len(mechanisms):
+        raise ex.errors.OptionError(
+            f"every {what} must come with its --mechanism, in the same order",
+            given=f"{len(files)} and {len(mechanisms)}",
+            remedy=f"give as many of each, e.g. {PAIRS[what]}",
+        )
+    if twice := next((path for path in files if files.count(path) > 1), None):
+        raise FileError(
+            f"every {what} must be of other people", given=f"{twice} twice", remedy="give it once"
+        )
+    if files.count("-") + mechanisms.count("-") > 1:
+        raise FileError("standard input can be read once", given="- more than once", remedy="name files")
+    return [load_mechanism(path) for path in mechanisms]
 
 
 def _counted(

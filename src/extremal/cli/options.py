@@ -102,6 +102,32 @@ class PriorOptions:
 
 
 @dataclass(frozen=True)
+class LearnOptions:
+    """How a set of priors is learned from reports.
+
+    Parameters
+    ----------
+    from_reports : FILE
+        Instead of a prior: CSV or Parquet file of reports that tell it. May be repeated, once for each stage.
+    mechanism : -m FILE
+        With --from-reports: the certified mechanism that drew the reports; once for each file, in the same order.
+    forged
+        With --from-reports: the largest share of these reports that somebody may have made up, e.g. 0.01.
+    drift
+        With --from-reports: how far the shares of the next people may be from those of the people who reported, as the
+        sum of all differences.
+    between : LABEL=LOW-HIGH
+        With --from-reports: a range in which a share lies for sure, e.g. "yes=1% to 40%"; may be repeated.
+    """
+
+    from_reports: list[str] | None = None
+    mechanism: list[str] | None = None
+    forged: float = 0.0
+    drift: float = 0.05
+    between: list[str] | None = None
+
+
+@dataclass(frozen=True)
 class DataOptions:
     """How a file of data is read."""
 

@@ -89,6 +89,7 @@ def privatize(
         --id-column id
     extremal privatize - -o - --column answer --mechanism mechanism.json < survey.csv > piped.csv
     extremal privatize habits.csv -o together.csv --columns smokes,drinks --mechanism joint.json
+    extremal privatize later.csv -o stage2.csv --column answer --mechanism m2.json
     """
     from extremal.release.files.privatize import FileOptions
     from extremal.release.files.source import open_data

@@ -224,7 +224,7 @@ class PriorSet:
             The mechanism that made the reports, or a list of pairs (mechanism, reports) of different people. A later
             mechanism of the list may have been chosen after the earlier reports were seen.
         reports
-            A column of reports, or a mapping report -> count. Each counts for one person.
+            A column of reports, a mapping report -> count, or ReportCounts. Each counts for one person.
         confidence
             The probability over the reports with which the set holds the prior.
         forged

@@ -28,6 +28,7 @@ DELIMITERS = ",;\t|"
 LABEL_NAMES = ("label", "labels", "answer", "value", "name", "category", "x")
 NUMBER_NAMES = ("probability", "p", "prior", "share", "frequency", "count", "counts", "n", "weight")
 ROW = re.compile(r"(?P<label>.*[^\s,;:=|])[\s,;:=|]+(?P<number>[^\s,;:=|%]+(?:\s?%)?)")
+RANGE = re.compile(r"(.+?)\s*(?:\bto\b|[-–])\s*(.+)")
 DIGITS = re.compile(r"[+-]?\d[\d.,'’\s]*%?")  # a number, also as 0,45 or 1,200 or 1 200
 COMMA_ROW = re.compile(
     r"(?P<label>.*?)(?P<between>[\s,;:=|]*)(?P<number>(?<![\d.])[+-]?\d[\d.]*(,\d+)+\s?%?)"
@@ -273,6 +274,19 @@ def number(text: str) -> float | None:
         return float(above) / float(below) if slash else float(text)
     except (ValueError, ZeroDivisionError, OverflowError):
         return None
+
+
+def read_range(text: str) -> tuple[float, float]:
+    """The smallest and the largest share from "1% to 40%" or "0.01-0.4"."""
+    found = RANGE.fullmatch(text.strip())
+    low, high = (None, None) if found is None else map(number, found.groups())
+    if low is None or high is None or not 0 <= low <= high <= 1:
+        raise PriorError(
+            "a range of shares must be like 1% to 40%, the smaller one first",
+            given=f"{text!r:.60}",
+            remedy="use percentages, or decimals up to 1",
+        )
+    return low, high
 
 
 def _numbers(texts: list[str]) -> list[float]:

@@ -17,7 +17,7 @@ from .._common.words import shorten
 from ..errors import PriorError
 from .counting import count_values
 from .evidence import WHOLE_SIMPLEX, Bounds
-from .labels import Labels
+from .labels import Labels, Unknown
 from .prior import Prior
 from .report_sums import LISTED, Stage, Sums, Told
 
@@ -132,9 +132,9 @@ class CollectedReports:
         told = self._told(confidence)
         if not told.possible:
             raise PriorError(
-                "no shares fit the reports",
+                "must fit some shares that are possible",
                 parameter="reports",
-                given=f"reports that are too unlikely under all shares, {self.words}",
+                given=f"reports that are too unlikely under all of them, {self.words}",
                 remedy="check that the mechanism made them, or widen `between`, `forged` or `drift`",
             )
         lower, upper = self._ranges(told, ROOM)
@@ -215,21 +215,26 @@ def collected(pairs: Any, reports: Any) -> tuple[Collected, ...]:
 
 def _counted(outputs: Labels, reports: Any) -> tuple[int, ...]:
     """How often each output was reported; text stands for the label that is written like it."""
+    if hasattr(reports, "outputs"):
+        reports = reports.to_dict()  # ReportCounts, which are counted further below
     counts = reports if isinstance(reports, Mapping) else count_values(reports)
     place: dict[Hashable, int] = {str(label): k for k, label in enumerate(outputs)}
     place |= {label: k for k, label in enumerate(outputs)}
-    found = [0] * len(outputs)
+    found, unknown = [0] * (len(outputs) + 1), Unknown(outputs)
     for label, count in counts.items():
-        k = place.get(label, -1)
-        if k < 0:
-            raise PriorError(
-                "every report must be an output of its mechanism",
-                parameter="reports",
-                given=repr(label)[:60],
-                remedy="load the mechanism that made these reports",
-            )
-        found[k] += checks.whole(
+        k = place.get(label, len(outputs))
+        times = checks.whole(
             count, "reports", remedy="give how often each output was reported", error=PriorError
+        )
+        found[k] += times
+        if k == len(outputs):
+            unknown.add(label, times)
+    if found.pop():
+        raise PriorError(
+            f"must all be outputs of their mechanism, {shorten(outputs)}",
+            parameter="reports",
+            given=unknown.among(sum(found) + unknown.rows),
+            remedy="load the mechanism that made these reports",
         )
     if not sum(found):
         raise PriorError(

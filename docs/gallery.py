@@ -37,7 +37,10 @@ def read(script: Path) -> Example:
 def run(script: Path, folder: Path) -> str:
     """What the script prints; its picture goes into the folder."""
     command = [sys.executable, "-W", "error", str(script), str(folder)]
-    return subprocess.run(command, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+    undated = os.environ | {"SOURCE_DATE_EPOCH": "0"}  # the same bytes each time
+    return subprocess.run(
+        command, env=undated, check=True, capture_output=True, text=True, encoding="utf-8"
+    ).stdout
 
 
 def build(scripts: Path, folder: Path) -> None:

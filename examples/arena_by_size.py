@@ -9,8 +9,9 @@ import json
 import sys
 from pathlib import Path
 
-from extremal._common.plot import BLUE, ORANGE, picture
+import matplotlib.pyplot as plt
 
+plt.style.use(Path(__file__).with_name("extremal.mplstyle"))
 rows = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
 
@@ -25,25 +26,6 @@ def chosen(notion, family):
     return [row for row in found if row["prior"].split()[0] in family]
 
 
-def draw(axes):
-    for notion, color in (("PML", BLUE), ("LDP", ORANGE)):
-        for family, line in (("Zipf", "-"), ("uniform", "--")):
-            some = chosen(notion, [family])
-            axes.plot(
-                [row["labels"] for row in some],
-                [ratio(row) for row in some],
-                color=color,
-                linestyle=line,
-                label=f"{family} priors, equal {notion}",
-            )
-        survey = chosen(notion, ["party", "education", "income", "300"])
-        axes.plot([row["labels"] for row in survey], [ratio(row) for row in survey], "o", color=color)
-    axes.set(xscale="log", yscale="log", xlabel="labels", ylabel="error of the best client / of the design")
-    axes.set_yticks([1, 2, 4], ["1", "2", "4"])
-    axes.minorticks_off()
-    axes.legend(loc="upper right")
-
-
 for notion in ("PML", "LDP"):
     ratios = [ratio(row) for row in rows if row["notion"] == notion]
     behind = sum(value < 1 - 1e-3 for value in ratios)
@@ -52,4 +34,22 @@ for notion in ("PML", "LDP"):
     )
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
 folder.mkdir(parents=True, exist_ok=True)
-picture(folder / "arena_by_size", draw)
+figure, axes = plt.subplots()
+for notion, color in (("PML", "C0"), ("LDP", "C1")):
+    for family, line in (("Zipf", "-"), ("uniform", "--")):
+        some = chosen(notion, [family])
+        axes.plot(
+            [row["labels"] for row in some],
+            [ratio(row) for row in some],
+            color=color,
+            linestyle=line,
+            label=f"{family} priors, equal {notion}",
+        )
+    survey = chosen(notion, ["party", "education", "income", "300"])
+    axes.plot([row["labels"] for row in survey], [ratio(row) for row in survey], "o", color=color)
+axes.set(xscale="log", yscale="log", xlabel="labels", ylabel="error of the best client / of the design")
+axes.set_yticks([1, 2, 4], ["1", "2", "4"])
+axes.minorticks_off()
+axes.legend(loc="upper right")
+for ending in ("png", "svg"):
+    figure.savefig(folder / f"arena_by_size.{ending}")

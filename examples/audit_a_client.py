@@ -9,11 +9,12 @@ import math
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import extremal as ex
-from extremal._common.plot import BLACK, BLUE, VERMILION, picture
 
+plt.style.use(Path(__file__).with_name("extremal.mplstyle"))
 labels = ["a", "b", "c", "d", "e"]
 claim = math.log(5 / 3)
 random = np.random.default_rng(1)
@@ -27,17 +28,16 @@ shown = {
 }
 
 
-def draw(axes):
-    axes.plot(sizes, shown["true value first"], "o-", color=VERMILION, label="true value first")
-    axes.plot(sizes, shown["shuffled"], "s-", color=BLUE, label="shuffled")
-    axes.axhline(claim, color=BLACK, linestyle="--", label="claimed")
-    axes.set(xscale="log", xlabel="pairs of secret and report", ylabel="proven leakage (nats)")
-    axes.legend()
-
-
 for name, bounds in shown.items():
     print(f"{name}: " + ", ".join(f"{bound:.3f} from {n}" for n, bound in zip(sizes, bounds, strict=True)))
 print(f"claimed: {claim:.3f}")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
 folder.mkdir(parents=True, exist_ok=True)
-picture(folder / "audit_a_client", draw)
+figure, axes = plt.subplots()
+axes.plot(sizes, shown["true value first"], "o-", color="C3", label="true value first")
+axes.plot(sizes, shown["shuffled"], "s-", color="C0", label="shuffled")
+axes.axhline(claim, color="black", linestyle="--", label="claimed")
+axes.set(xscale="log", xlabel="pairs of secret and report", ylabel="proven leakage (nats)")
+axes.legend()
+for ending in ("png", "svg"):
+    figure.savefig(folder / f"audit_a_client.{ending}")

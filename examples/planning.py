@@ -9,12 +9,17 @@ give.
 import sys
 from pathlib import Path
 
-import extremal as ex
-from extremal._common.plot import picture
+import matplotlib.pyplot as plt
 
+import extremal as ex
+
+plt.style.use(Path(__file__).with_name("extremal.mplstyle"))
 prior = ex.Prior([0.20, 0.20, 0.10, 0.05, 0.10, 0.15, 0.20])
 precision = ex.planning.precision(prior, people=[100, 300, 1000, 3000, 10_000, 30_000])
 print(precision)
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
 folder.mkdir(parents=True, exist_ok=True)
-picture(folder / "planning", precision.plot, (6.4, 4.4))
+figure, axes = plt.subplots(figsize=(6.4, 4.4))
+precision.plot(axes)
+for ending in ("png", "svg"):
+    figure.savefig(folder / f"planning.{ending}")

@@ -8,14 +8,16 @@ from randomized response under the same limit.
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import extremal as ex
-from extremal._common.plot import BLACK, BLUE, ORANGE, picture
-from extremal.studies.data import ORDER, anes96
 
-answers = anes96()["party"]
-prior = ex.Prior.from_data(answers, labels=ORDER)
+plt.style.use(Path(__file__).with_name("extremal.mplstyle"))
+answers = ex.datasets.anes96()["party"]
+order = ["Strong Democrat", "Weak Democrat", "Independent-Democrat", "Independent-Independent"]
+order += ["Independent-Republican", "Weak Republican", "Strong Republican"]
+prior = ex.Prior.from_data(answers, labels=order)
 epsilon = 1.5
 methods = {
     "best for shares": ex.design(prior, epsilon).mechanism,
@@ -28,22 +30,21 @@ for name, mechanism in methods.items():
     estimates[name] = ex.estimate(certified, reports)
 
 
-def draw(axes):
-    rows = np.arange(prior.size)
-    axes.plot(100 * prior.probabilities, rows, "|", color=BLACK, markersize=22, label="what people said")
-    for (name, e), color, shift in zip(estimates.items(), (BLUE, ORANGE), (-0.15, 0.15), strict=True):
-        width = 100 * np.array([e.shares - e.lower, e.upper - e.shares])
-        x = 100 * e.shares
-        axes.errorbar(x, rows + shift, xerr=width, fmt="o", color=color, capsize=3, label=name)
-    axes.set_yticks(rows, prior.labels)
-    axes.invert_yaxis()
-    axes.set(xlabel="share in percent, with 95% intervals, each by itself")
-    axes.legend()
-
-
 for name, e in estimates.items():
     wrong = 100 * np.sqrt(np.mean((e.shares - prior.probabilities) ** 2))
     print(f"{name}: off by {wrong:.2f} percentage points (root mean square)")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
 folder.mkdir(parents=True, exist_ok=True)
-picture(folder / "survey_estimates", draw, (7.2, 4.4))
+figure, axes = plt.subplots(figsize=(7.2, 4.4))
+rows = np.arange(prior.size)
+axes.plot(100 * prior.probabilities, rows, "|", color="black", markersize=22, label="what people said")
+for (name, e), color, shift in zip(estimates.items(), ("C0", "C1"), (-0.15, 0.15), strict=True):
+    width = 100 * np.array([e.shares - e.lower, e.upper - e.shares])
+    x = 100 * e.shares
+    axes.errorbar(x, rows + shift, xerr=width, fmt="o", color=color, capsize=3, label=name)
+axes.set_yticks(rows, prior.labels)
+axes.invert_yaxis()
+axes.set(xlabel="share in percent, with 95% intervals, each by itself")
+axes.legend()
+for ending in ("png", "svg"):
+    figure.savefig(folder / f"survey_estimates.{ending}")

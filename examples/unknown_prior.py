@@ -8,9 +8,11 @@ less information in return (grey). Both problems shrink with the size of the sam
 import sys
 from pathlib import Path
 
-import extremal as ex
-from extremal._common.plot import BLUE, GREY, ORANGE, picture
+import matplotlib.pyplot as plt
 
+import extremal as ex
+
+plt.style.use(Path(__file__).with_name("extremal.mplstyle"))
 shares = {"never": 0.45, "once": 0.3, "often": 0.2, "daily": 0.05}
 epsilon = 0.7
 people = [100, 200, 500, 1000, 2000, 5000, 10_000, 100_000]
@@ -23,19 +25,18 @@ for n in people:
     robust.append(ex.design(priors, epsilon, ex.mutual_information))
 
 
-def draw(axes):
-    axes.plot(people, plain, "s--", color=ORANGE, label="leaks in the worst case: designed for the sample")
-    leaks = [ex.epsilon_pml(d.prior_set, d.mechanism) for d in robust]
-    axes.plot(people, leaks, "o-", color=BLUE, label="leaks in the worst case: designed for the set")
-    axes.plot(people, [d.value for d in robust], "o:", color=GREY, label="mutual information of the latter")
-    axes.set(xscale="log", ylim=(0, None), xlabel="people in the sample", ylabel="nats")
-    axes.legend()
-
-
 for n, leak, d in zip(people, plain, robust, strict=True):
     print(
         f"{n:>7} people: {leak:.3f} instead of {epsilon}; the design for the set keeps it with {d.value:.3f} nats"
     )
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
 folder.mkdir(parents=True, exist_ok=True)
-picture(folder / "unknown_prior", draw)
+figure, axes = plt.subplots()
+axes.plot(people, plain, "s--", color="C1", label="leaks in the worst case: designed for the sample")
+leaks = [ex.epsilon_pml(d.prior_set, d.mechanism) for d in robust]
+axes.plot(people, leaks, "o-", color="C0", label="leaks in the worst case: designed for the set")
+axes.plot(people, [d.value for d in robust], "o:", color="0.4", label="mutual information of the latter")
+axes.set(xscale="log", ylim=(0, None), xlabel="people in the sample", ylabel="nats")
+axes.legend()
+for ending in ("png", "svg"):
+    figure.savefig(folder / f"unknown_prior.{ending}")

@@ -8,11 +8,12 @@ is enough. A design for shares (green) does well throughout.
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import extremal as ex
-from extremal._common.plot import BLUE, GREEN, ORANGE, picture
 
+plt.style.use(Path(__file__).with_name("extremal.mplstyle"))
 prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 epsilons = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 0.9, 1.0, 1.2])
 methods = {
@@ -34,19 +35,18 @@ def reports_needed(mechanism):
 needed = {name: [reports_needed(make(e)) for e in epsilons] for name, make in methods.items()}
 
 
-def draw(axes):
-    for (name, numbers), color, style in zip(
-        needed.items(), (GREEN, BLUE, ORANGE), ("o-", "D-", "s--"), strict=True
-    ):
-        axes.plot(epsilons, numbers, style, color=color, label=name)
-    axes.set(yscale="log", xlabel="ε (nats), the same for all", ylabel="reports needed for ±2.5 points")
-    axes.set_ylim(top=1e9)
-    axes.legend(loc="upper right")
-
-
 for name, numbers in needed.items():
     found = dict(zip(epsilons, numbers, strict=True))
     print(f"{name}: {', '.join(f'{found[e]} at {e}' for e in (0.2, 0.6, 1.0))}")
 folder = Path(sys.argv[1] if len(sys.argv) > 1 else "build/gallery")
 folder.mkdir(parents=True, exist_ok=True)
-picture(folder / "utility_matters", draw)
+figure, axes = plt.subplots()
+for (name, numbers), color, style in zip(
+    needed.items(), ("C2", "C0", "C1"), ("o-", "D-", "s--"), strict=True
+):
+    axes.plot(epsilons, numbers, style, color=color, label=name)
+axes.set(yscale="log", xlabel="ε (nats), the same for all", ylabel="reports needed for ±2.5 points")
+axes.set_ylim(top=1e9)
+axes.legend(loc="upper right")
+for ending in ("png", "svg"):
+    figure.savefig(folder / f"utility_matters.{ending}")

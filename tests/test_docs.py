@@ -298,7 +298,8 @@ def run_example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tup
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=[script.stem for script in EXAMPLES])
-def test_an_example_of_the_gallery_is_short_and_begins_with_a_title_and_a_text(script: Path) -> None:
+def test_an_example_of_the_gallery_is_short_public_and_begins_with_a_title_and_a_text(script: Path) -> None:
+    assert not re.search(r"^(from|import) extremal(?! as ex$)", script.read_text("utf-8"), re.MULTILINE)
     source = script.read_text(encoding="utf-8")
     assert len(source.splitlines()) < 60
     title, empty, text = (ast.get_docstring(ast.parse(source)) or "").split("\n", 2)

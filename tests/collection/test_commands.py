@@ -174,6 +174,31 @@ def test_exports_hold_the_reports_and_nothing_else(here):
     assert piped.out == Path("reports.csv").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_exports_for_statisticians_have_labels_questions_and_mechanisms(here, kind):
+    """The same reports as in the store, and the estimate is the same."""
+    pyreadstat = pytest.importorskip("pyreadstat")
+    filled("survey.db", 300)
+    done = run("survey", "export", "survey.toml", "-o", f"reports.{kind}")
+    assert done.status == 0, done.err
+    assert Path(f"reports.{kind}").stat().st_mode & 0o777 == 0o600
+    table, about = getattr(pyreadstat, f"read_{kind}")(f"reports.{kind}", output_format="dict")
+    expected = [drawn(published(), k) for k in range(300)]
+    labels = about.variable_value_labels
+    for name in expected[0]:
+        found = [labels.get(name, {}).get(x, x) for x in table[name]]
+        assert [x if x == x else None for x in found] == [row[name] for row in expected]
+        assert about.column_names_to_labels[name].endswith(f"[{name}]")
+    done = run(
+        *("estimate", f"reports.{kind}", "--column", "visits", "--json"),
+        *("--mechanism", "survey.visits.mechanism.json"),
+    )
+    assert done.status == 0, done.err
+    stored = json.loads(run("estimate", "survey.db", "--question", "visits", "--json").out)
+    rows = stored["questions"]["visits"]["tables"][0]["rows"]
+    assert json.loads(done.out)["shares"] == pytest.approx([row["estimate"] for row in rows], abs=1e-9)
+
+
 def test_the_store_and_the_export_give_the_same_estimates(here):
     filled("survey.db")
     run("survey", "export", "survey.toml", "-o", "reports.csv")

@@ -120,7 +120,7 @@ def estimate(
     Parameters
     ----------
     sources : FILE
-        CSV or Parquet file with reports, or the database of a survey (survey.db); "-" for a pipe.
+        CSV, Parquet, SPSS or Stata file with reports, or the database of a survey (survey.db); "-" for a pipe.
     question : NAME
         Which question of a survey; all of them if left out.
     by : NAME
@@ -191,7 +191,7 @@ def estimate(
 
 def _check_exists(source: str) -> None:
     """Refuse a file that is missing or empty, if it may be meant as the store of a survey."""
-    if source == "-" or source.lower().endswith((".csv", ".parquet")):
+    if source == "-" or source.lower().endswith((".csv", ".parquet", ".sav", ".dta")):
         return
     if not os.path.exists(source):
         raise FileError(

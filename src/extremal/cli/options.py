@@ -61,7 +61,7 @@ from extremal.errors import OptionError
 Utility = Literal[
     "shares", "mean", "mutual-information", "total-variation", "chi-squared", "hellinger", "jensen-shannon"
 ]
-Format = Literal["csv", "parquet"] | None
+Format = Literal["csv", "parquet", "spss", "stata"] | None
 Intervals = Literal["each", "all"]
 
 SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)

@@ -74,7 +74,7 @@ def privatize(
     Parameters
     ----------
     source : FILE
-        CSV or Parquet file; "-" reads from a pipe.
+        CSV, Parquet, SPSS (.sav) or Stata (.dta) file; "-" reads from a pipe.
     mechanism : -m FILE
         The certified mechanism of the column; one for each --column.
     output : -o FILE

@@ -305,7 +305,7 @@ def export(
     database: str | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write the reports as CSV or Parquet: one row per person in random order, and nothing about invitations.
+    """Write the reports as a table: one row per person in random order, and nothing about invitations.
 
     While the survey runs, exports grow by five reports at a time; `extremal survey close` adds the last ones. Only you
     can read the file.
@@ -316,22 +316,26 @@ def export(
     Parameters
     ----------
     output : -o FILE
-        .csv or .parquet; "-" for CSV in a pipe.
+        .csv, .parquet, .sav (SPSS) or .dta (Stata); "-" for CSV in a pipe.
 
     Examples
     --------
     extremal survey export survey.toml -o reports.csv
     extremal survey export survey.toml -o reports.parquet
     """
-    from extremal.collection.results import csv_text, parquet_bytes
+    from extremal.collection.results import csv_text, parquet_bytes, statistics_bytes
     from extremal.collection.store import open_store
+    from extremal.release.files.source import format_of
 
     check_target(output, overwrite)
     with open_store(_place(survey, database)) as store:
         check_mechanisms(survey, store)
         reports = store.reports()
-    if output.lower().endswith((".parquet", ".pq")):
+    kind = format_of(output)
+    if kind == "parquet":
         write_file(output, parquet_bytes(reports), overwrite, 0o600)
+    elif kind in ("spss", "stata"):
+        write_file(output, statistics_bytes(reports, kind), overwrite, 0o600)
     else:
         write_text(output, csv_text(reports), overwrite, 0o600)
     if output != "-":

@@ -1,4 +1,4 @@
-"""What a store gives out: shares with intervals, means of scales, and the reports as CSV and Parquet.
+"""What a store gives out: shares with intervals, means of scales, and the reports as files.
 
 And how many people a survey takes for the width of intervals that its researcher wants.
 
@@ -232,6 +232,23 @@ def parquet_bytes(reports: StoredReports) -> bytes:
     sink = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), sink)
     return sink.getvalue()
+
+
+def statistics_bytes(reports: StoredReports, kind: str) -> bytes:
+    """The same as an SPSS or Stata file: codes with labels, questions as labels of columns, mechanisms in notes."""
+    from ..release.files.labelled import Variable, coded, labelled_bytes, valid_names
+    from ..release.files.privatize import note_of
+
+    parts = [(question.text, part) for question in reports.published.questions for part in question.parts]
+    columns = reports.columns([part.column for _, part in parts])
+    found = {}
+    for name, (text, part) in zip(valid_names(list(columns), kind), parts, strict=True):
+        outputs, values = part.mechanism.outputs, columns[part.column]
+        note = note_of(part.mechanism) if isinstance(part.mechanism, Certified) else None
+        numbers = all(type(y) is int for y in outputs)
+        label = f"{text} [{part.column}]"
+        found[name] = Variable(values, label, note=note) if numbers else coded(values, outputs, label, note)
+    return labelled_bytes(found, kind)
 
 
 def exported(value: Any) -> Any:

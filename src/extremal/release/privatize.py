@@ -67,7 +67,8 @@ def privatize(
     Parameters
     ----------
     data
-        A frame (pandas, polars, arrow and others), a Spark frame, or the path of a CSV or Parquet file.
+        A frame (pandas, polars, arrow and others), a Spark frame, or the path of a CSV, Parquet, SPSS (.sav) or
+        Stata (.dta) file.
     mechanisms
         The certified mechanism of each column; a tuple of columns has one mechanism on tuples, drawn once.
     target
@@ -98,7 +99,7 @@ def privatize(
     overwrite
         Of files: whether to replace a target that is there. It is never the source.
     format
-        Of files: "csv" or "parquet", where the names do not tell.
+        Of files: "csv", "parquet", "spss" or "stata", where the names do not tell.
     delimiter
         Of CSV files: what separates the fields, where the header does not tell.
     progress

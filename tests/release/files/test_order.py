@@ -21,7 +21,7 @@ from extremal.errors import FileError
 from extremal.release.files import privatize, shuffle
 from extremal.release.files.privatize import leakage_under
 from tests.support.cli_cases import environment, run
-from tests.support.file_cases import FORMATS, KEY, SAME, C, one_line, read, write
+from tests.support.file_cases import ALL, FORMATS, KEY, SAME, C, one_line, read, write
 from tests.support.wording import refused
 
 LABELS = ["a", "b,b", 'c"c']
@@ -39,7 +39,7 @@ def shuffled_ids(n):
     return ids
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", ALL)
 def test_a_file_sorted_by_the_private_column_is_refused_unless_that_is_accepted(tmp_path, kind):
     source, target = write(tmp_path / f"s.{kind}", survey(SORTED)), tmp_path / f"t.{kind}"
     one_line(FileError, "order", lambda: ex.privatize(source, {"answer": C}, target=target))
@@ -48,7 +48,7 @@ def test_a_file_sorted_by_the_private_column_is_refused_unless_that_is_accepted(
     one_line(FileError, "order", lambda: ex.privatize(source, {"answer": C}, target=target, order="sort"))
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", ALL)
 def test_shuffling_keeps_every_record_whole_and_no_order(tmp_path, kind):
     ids = shuffled_ids(200)
     source, target = write(tmp_path / f"s.{kind}", survey(SORTED, ids)), tmp_path / f"t.{kind}"
@@ -79,7 +79,7 @@ def random_free(values):
     return [values[i] for i in order]
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", ALL)
 def test_shuffling_does_not_help_where_a_column_numbers_the_records(tmp_path, kind):
     source, target = write(tmp_path / f"s.{kind}", survey(SORTED)), tmp_path / f"t.{kind}"
     one_line(

@@ -28,6 +28,7 @@ from extremal.release.files.source import open_data
 from extremal.release.job import Terms
 from tests.support.falsifier import finds_more_than
 from tests.support.file_cases import (
+    ALL,
     FORMATS,
     KEY,
     PATH,
@@ -51,7 +52,7 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: None)
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(params=ALL)
 def source(request, tmp_path):
     return write(tmp_path / f"source.{request.param}", rows_of(300))
 
@@ -88,6 +89,7 @@ def test_a_rerun_with_the_same_key_gives_the_same_bytes(source, target):
     assert len({first, second, target.read_bytes()}) == 3
 
 
+@pytest.mark.parametrize("source", FORMATS, indirect=True)
 def test_a_file_gets_the_keyed_reports_of_its_frame(source, target):
     ex.privatize(source, {"answer": C}, target=target, keyed=ex.Keyed(KEY, "id"))
     load = pd.read_csv if source.suffix == ".csv" else pd.read_parquet
@@ -119,6 +121,7 @@ def test_every_piece_and_column_has_its_own_words(tmp_path):
             assert min(stats.binom.cdf(count, of, 0.5), stats.binom.sf(count - 1, of, 0.5)) > 0.5e-9
 
 
+@pytest.mark.parametrize("source", FORMATS, indirect=True)
 def test_no_stream_of_words_is_used_twice(source, target):
     class Counted(SecureWords):
         def stream(self, count):
@@ -204,6 +207,7 @@ def test_ids_of_dropped_rows_take_their_words_with_them(source, target):
     )
 
 
+@pytest.mark.parametrize("source", FORMATS, indirect=True)
 def test_progress_goes_from_the_start_to_the_end(source, target):
     seen = []
     ex.privatize(
@@ -215,6 +219,7 @@ def test_progress_goes_from_the_start_to_the_end(source, target):
     assert len(seen) > 3
 
 
+@pytest.mark.parametrize("source", FORMATS, indirect=True)
 def test_a_file_without_records_is_refused(source, target):
     write(source, {name: [] for name in rows_of(0)} if source.suffix == ".csv" else rows_of(1))
     if source.suffix == ".parquet":
@@ -341,6 +346,7 @@ def test_paths_of_bytes_are_paths_too(source, target):
     assert read(target).keys() == read(source).keys()
 
 
+@pytest.mark.parametrize("source", FORMATS, indirect=True)
 @pytest.mark.skipif(os.name != "posix", reason="limits the size of files")
 def test_a_full_disk_is_one_line_and_leaves_nothing(source, target):
     import resource
@@ -421,6 +427,7 @@ def test_increasing_ids_are_read_once(source, target, monkeypatch):
 # --- experiments ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("source", FORMATS, indirect=True)
 def test_reports_for_experiments_say_so(source, target):
     call = {"source": SeededWords(7)}
     if source.suffix == ".csv":

@@ -23,9 +23,7 @@ from ...draw.order import Watch, ordered_columns, see, watch
 from ...draw.sampler import Sampler
 from ...errors import FileError, ValuesError
 from ..job import Path, Terms, check_columns, plan
-from .csv import CsvData
-from .parquet import ParquetData
-from .source import Data, check_unchanged, format_of, open_data
+from .source import FORMATS, KNOWN, Data, check_unchanged, format_of, open_data
 from .task import Ids, Task
 
 Counts = NDArray[np.int64]
@@ -64,7 +62,7 @@ class FileOptions:
         checks.choice(self.order, "order", ("check", "keep", "shuffle"), error=FileError)
         checks.choice(self.unmarked, "unmarked", ("refuse", "allow"), error=FileError)
         if self.format is not None:
-            checks.choice(self.format, "format", ("csv", "parquet"), error=FileError)
+            checks.choice(self.format, "format", tuple(dict.fromkeys(FORMATS.values())), error=FileError)
 
 
 def privatize_file(
@@ -81,7 +79,7 @@ def privatize_file(
     outside of the private fields; a Parquet file keeps its schema and codecs, not its row groups.
     """
     job, entry = plan(mechanisms, terms)
-    opened = source if isinstance(source, CsvData | ParquetData) else None
+    opened = source if isinstance(source, Data) else None
     name = opened.path if opened is not None else file_name(source, "source", FileError)
     stream = cast(BinaryIO, target) if hasattr(target, "write") else None
     new = "-" if stream is not None else file_name(target, "target", FileError)
@@ -98,6 +96,7 @@ def privatize_file(
         None if terms.id_column is None else Ids(data, terms.id_column),
         options.order == "shuffle",
         _progress(options, data.total),
+        _notes(mechanisms),
     )
     watches = watch(job.releases)
     job.observe = partial(see, watches)
@@ -127,6 +126,22 @@ def privatize_file(
     found = zip(job.releases, job.unknown, strict=False)
     unknown = {one.name: (no.missing, no.rows - no.missing) for one, no in found if no.rows}
     return FileRelease(new, job.rows - job.dropped, job.dropped, tuple(notes), unknown)
+
+
+def _notes(mechanisms: Mapping[Any, Certified]) -> dict[Any, str]:
+    return {
+        name: note_of(c)
+        for key, c in mechanisms.items()
+        for name in (key if isinstance(key, tuple) else (key,))
+    }
+
+
+def note_of(certified: Certified) -> str:
+    """What a file says of a column of reports, where it has a place for it."""
+    return (
+        f"Reports drawn by extremal, not answers. Epsilon {certified.epsilon:g}. "
+        f"SHA-256 of the mechanism: {certified.digest}"
+    )
 
 
 def _progress(options: FileOptions, total: int) -> Callable[[int], None]:
@@ -216,7 +231,7 @@ def _common_format(source: str, target: str) -> str:
     kinds = [format_of(path) for path in (source, target)]
     if kinds[0] is None or kinds[0] != kinds[1]:
         raise FileError(
-            "source and target must both be CSV (.csv, .tsv) or both Parquet (.parquet, .pq)",
+            f"source and target must have one format: {KNOWN}",
             given=f"{source} and {target}",
             remedy='or say which: `format="csv"`',
         )

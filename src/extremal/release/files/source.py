@@ -1,4 +1,4 @@
-"""A CSV or Parquet file to read from: opened once, with the columns that are asked for, and what stands in them."""
+"""A file of data to read from, of any format: opened once, with the columns asked for, and what stands in them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,20 @@ from ...errors import FileError, ValuesError
 from ...model.labels import Labels, is_missing
 from .csv import INTEGER, CsvData, finder
 from .csv_scan import unquote
+from .labelled import LabelledData
 from .parquet import ParquetData
 
-FORMATS = {".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".sav": "spss",
+    ".dta": "stata",
+}
+KNOWN = "CSV (.csv, .tsv), Parquet (.parquet, .pq), SPSS (.sav) or Stata (.dta)"
 
-Data = CsvData | ParquetData
+Data = CsvData | ParquetData | LabelledData
 MOST_VALUES = 100_000  # different ones in a column of answers; more are no answers but names, numbers or ids
 LONGEST_LABEL = 1000  # characters
 
@@ -46,12 +55,14 @@ def open_data(
         data = ParquetData.open(path)
     elif kind == "csv":
         data = CsvData.open(path, wanted, delimiter)
+    elif kind is not None:
+        data = LabelledData.open(path, kind)
     else:
         raise FileError(
-            "must be CSV (.csv, .tsv) or Parquet (.parquet, .pq)",
+            f"must be {KNOWN}",
             parameter=what,
             given=path,
-            remedy='or say which: `format="csv"` or `format="parquet"`',
+            remedy='or say which, e.g. `format="csv"`',
         )
     twice = [name for name, times in Counter(data.columns).items() if times > 1]
     if twice:
@@ -113,7 +124,7 @@ def _check_readable(path: str, what: str) -> None:
             "must be a regular file",
             parameter=what,
             given=f"{'a folder' if stat.S_ISDIR(mode) else 'something else'}: {path}",
-            remedy="give a CSV or Parquet file",
+            remedy="give a file of data",
         )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -86,13 +86,15 @@ class Ids:
 class Task:
     """The job, the ids that key its draws if any do, and whether records are shuffled.
 
-    `progress` is called with how much of the source has been read, in its own unit.
+    `progress` is called with how much of the source has been read, in its own unit. `notes` say of each private column
+    which mechanism drew its reports, for files that have a place for it.
     """
 
     job: Job
     ids: Ids | None
     shuffle: bool
     progress: Callable[[int], None]
+    notes: Mapping[Any, str] = field(default_factory=dict)
 
     def draw(self, read: Read, count: int, ids: Callable[[str], Any]) -> Drawn | None:
         """The reports of the next records; `ids(name)` gives their ids. None if something is refused."""

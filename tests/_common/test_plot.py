@@ -34,10 +34,36 @@ def test_a_long_prior_is_drawn_as_a_line():
 def test_a_mechanism_is_drawn_as_its_matrix_with_its_numbers():
     mechanism = ex.design(PRIOR, 0.6, ex.mutual_information).mechanism
     axes = mechanism.plot()
-    assert np.array_equal(axes.images[0].get_array(), mechanism.matrix)
-    shown = [text.get_text() for text in axes.texts]
-    assert shown == ["0" if p == 0 else f"{p:.2f}" for p in mechanism.matrix.ravel()]
+    shown = axes.images[0].get_array()
+    assert np.array_equal(shown.filled(0), mechanism.matrix)
+    assert np.array_equal(shown.mask, mechanism.matrix == 0)  # hatched
+    assert axes.patch.get_hatch()
+    assert axes.images[0].get_clim() == (0, mechanism.matrix.max())
+    assert [text.get_text() for text in axes.texts] == [f"{p:.2f}" for p in mechanism.matrix.ravel() if p > 0]
     assert [text.get_text() for text in axes.get_xticklabels()] == list(mechanism.outputs)
+
+
+def test_zeros_differ_in_colour_from_all_that_can_happen():
+    prior = ex.Prior.uniform(500)
+    axes = ex.theory.randomized_response(prior, 1.0).plot()
+    axes.figure.canvas.draw()
+    palest = axes.images[0].cmap(0.0)
+    assert max(palest[:3]) < 1  # the background is white
+    assert axes.images[0].get_array().shape == (500, 500)
+    assert not axes.patch.get_hatch()
+
+
+def test_groups_of_a_table_are_apart_below_their_names():
+    certified = ex.certify(ex.design(PRIOR, 0.6))
+    reports = certified.privatize(["never", "once", "often"] * 40, source=ex.randomness.SeededWords(1))
+    axes = ex.estimate(certified, reports, by=["north", "south"] * 60).plot()
+    names = {text.get_text(): text.get_position()[1] for text in axes.get_yticklabels()}
+    assert list(names) == ["never", "once", "often", "north", "south"]
+    places = axes.get_yticks().tolist()
+    rows, (north, south) = places[:6], places[6:]
+    assert north == rows[0] - 1
+    assert south == rows[3] - 1
+    assert south - rows[2] == 2
 
 
 def test_a_large_mechanism_is_drawn_without_numbers_and_names():
@@ -51,7 +77,7 @@ def test_a_design_is_drawn_with_its_value_in_the_title():
     design = ex.design(PRIOR, 0.6, ex.mutual_information)
     axes = design.plot()
     assert f"{design.value:.4g}" in axes.get_title()
-    assert np.array_equal(axes.images[0].get_array(), design.mechanism.matrix)
+    assert np.array_equal(axes.images[0].get_array().filled(0), design.mechanism.matrix)
 
 
 def test_a_curve_is_drawn_in_order_of_the_level():

@@ -108,7 +108,7 @@ def draw_bars(
     places = range(len(values))
     if len(values) <= MOST_NAMED:
         axes.barh(places, values, color=BLUE)
-        axes.set_yticks(places, [_short(label) for label in labels])
+        axes.set_yticks(places, [short(label) for label in labels])
         axes.invert_yaxis()
         axes.grid(False, axis="y")
         axes.set_xlabel(quantity)
@@ -123,7 +123,7 @@ def draw_bars(
 
 def bars_size(count: int) -> tuple[float, float]:
     """The size in inches that suits so many bars."""
-    return 5.4, 1.4 + 0.26 * min(count, MOST_NAMED)
+    return 5.4, 1.4 + 0.26 * count if count <= MOST_NAMED else 4.0
 
 
 def draw_matrix(
@@ -133,27 +133,41 @@ def draw_matrix(
     title: str,
     axes: Axes | None = None,
 ) -> Axes:
-    """Axes with a heat map of P(y|x), the likelier the darker; a small one with its numbers."""
+    """Axes with a heat map of P(y|x), up to the largest; what never happens is hatched, a small one has its numbers."""
     n, m = matrix.shape
     if axes is None:
         axes = empty_axes(matrix_size(n, m))
-    image = axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+    # Zeros are transparent: what never happens shows the hatching behind. The rest begins at a blue that can be seen.
+    named = max(n, m) <= MOST_NAMED
+    axes.patch.set(facecolor="white", edgecolor="#D8D8D8", hatch="////" if named else None)
+    colors = shades()
+    possible = np.ma.masked_less_equal(matrix, 0.0)
+    image = axes.imshow(
+        possible, cmap=colors, vmin=0, aspect="auto", interpolation="nearest" if named else "auto"
+    )
     axes.grid(False)
     if max(n, m) <= MOST_FIGURES:
-        for i in range(n):
-            for j in range(m):
-                p = float(matrix[i, j])
-                shown = "0" if p == 0 else f"{p:.2f}"
-                axes.text(j, i, shown, ha="center", va="center", color="white" if p > 0.55 else "black")
-    if max(n, m) <= MOST_NAMED:
-        turned = max((len(_short(y)) for y in outputs), default=0) * m > 36
-        axes.set_xticks(range(m), [_short(y) for y in outputs], rotation=90 if turned else 0)
-        axes.set_yticks(range(n), [_short(x) for x in inputs])
+        top = matrix.max()
+        for i, j in np.argwhere(matrix > 0):
+            p = float(matrix[i, j])
+            axes.text(j, i, f"{p:.2f}", ha="center", va="center", color="white" if p > 0.6 * top else "black")
+    if named:
+        turned = max((len(short(y)) for y in outputs), default=0) * m > 36
+        axes.set_xticks(range(m), [short(y) for y in outputs], rotation=90 if turned else 0)
+        axes.set_yticks(range(n), [short(x) for x in inputs])
     axes.set_xlabel("report")
     axes.set_ylabel("true answer")
     axes.set_title(title)
     axes.figure.colorbar(image, ax=axes, label="probability")
     return axes
+
+
+def shades() -> Any:
+    """The colours of probabilities: blues, of which the palest is not white."""
+    import matplotlib
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap(matplotlib.colormaps["Blues"](np.linspace(0.16, 1, 200)))
 
 
 def matrix_size(n: int, m: int) -> tuple[float, float]:
@@ -186,6 +200,6 @@ def draw_tradeoff(
     return axes
 
 
-def _short(label: Any) -> str:
+def short(label: Any) -> str:
     text = " ".join(str(label).split()).replace("$", r"\$")  # matplotlib sets formulas between dollars
     return text if len(text) <= 24 else text[:23] + "…"

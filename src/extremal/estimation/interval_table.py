@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,27 +167,35 @@ class IntervalTable(Tabular):
         return html_table("; ".join([self.title, *self._warned(), self.note]), rows)
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with a point and a bar for every row; those that are not identified are hollow.
+        """Axes with a point and a bar for every row; those that are not identified are hollow. Groups are apart.
 
         Parameters
         ----------
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        if axes is None:
-            from .._common.plot import empty_axes
+        from .._common.plot import empty_axes, short
 
-            axes = empty_axes((6.4, max(1.2 + 0.3 * min(len(self), 100), 2.4)))
+        groups = [tuple(self._group(k).values()) for k in range(len(self))]
+        starts = [k for k, group in enumerate(groups) if k == 0 or group != groups[k - 1]]
         places = np.arange(len(self))
+        if self.by:
+            places = places + 2 * np.searchsorted(starts, places, side="right")
+        if axes is None:
+            axes = empty_axes((6.4, max(1.2 + 0.3 * min(int(places[-1]) + 1, 100), 2.4)))
         axes.hlines(places, self.lower, self.upper, color="tab:blue")
         for known, face in ((True, "tab:blue"), (False, "white")):
             chosen = self.identified == known
             axes.plot(self.estimates[chosen], places[chosen], "o", color="tab:blue", markerfacecolor=face)
-        names = [", ".join(str(x) for x in (*self._group(k).values(), y)) for k, y in enumerate(self.labels)]
-        axes.set_yticks(places, [name[:30] for name in names])
+        ticks = [*zip(places, map(short, self.labels), strict=True)]
+        if self.by:  # a heading above each group
+            ticks += [(places[k] - 1, short(", ".join(map(str, groups[k])))) for k in starts]
+        axes.set_yticks(*zip(*ticks, strict=True))
+        for heading in axes.get_yticklabels()[len(self) :]:
+            heading.set_fontweight("bold")
         axes.invert_yaxis()
         axes.set_xlabel(f"estimate; {self.promise}")
-        axes.set_title(self.title, fontsize="medium")
+        axes.set_title("\n".join(wrap(self.title, 56)), fontsize="medium")
         return axes
 
     def _warned(self) -> list[str]:

@@ -210,7 +210,7 @@ class Mechanism:
         """
         from .._common.plot import draw_matrix
 
-        return draw_matrix(self.matrix, self.inputs, self.outputs, "Mechanism", axes)
+        return draw_matrix(self.matrix, self.inputs, self.outputs, "Chance of each report", axes)
 
 
 def identity(prior: Prior) -> Mechanism:

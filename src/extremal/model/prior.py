@@ -292,7 +292,9 @@ class Prior:
         """
         from .._common.plot import draw_bars
 
-        return draw_bars(self.probabilities.tolist(), self.labels, "Prior", "probability", axes)
+        return draw_bars(
+            self.probabilities.tolist(), self.labels, "How common each answer is", "probability", axes
+        )
 
 
 def check_prior(prior: Any) -> Prior:

@@ -200,5 +200,6 @@ class Design:
         """
         from .._common.plot import draw_matrix
 
-        title = f"{self.utility.name} {self.value:.4g} at epsilon = {self.epsilon:.4g}"
+        worth = "efficiency" if isinstance(self.utility, Purpose) else self.utility.name
+        title = f"Chance of each report at ε = {self.epsilon:.4g}: {worth} {self.value:.4g}"
         return draw_matrix(self.mechanism.matrix, self.mechanism.inputs, self.mechanism.outputs, title, axes)

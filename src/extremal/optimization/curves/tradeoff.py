@@ -84,7 +84,7 @@ class Tradeoff(Tabular):
             self.optimal,
             self.randomized_response,
             self.ceiling,
-            self.utility.name,
+            "true answers that a report is worth" if isinstance(self.utility, Purpose) else self.utility.name,
             axes=axes,
         )
 

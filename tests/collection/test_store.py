@@ -225,6 +225,24 @@ def test_a_store_from_before_there_were_versions_is_read_as_it_is_and_goes_on(pl
         assert session.survey()["version"] == str(len(STEPS))
 
 
+def test_a_store_of_the_second_version_is_read_as_it_is_and_goes_on(place):
+    """Its reports name no mechanism: there was only one."""
+    people = [submission(k) for k in range(14)]
+    survey = [("digest", published().digest), ("id", published().id), ("document", published().to_json())]
+    reports, waiting = ([(s.id, s.content) for s in part] for part in (people[:5], people[5:]))
+    rows = {"survey": [*survey, ("version", "2")], "reports": reports, "waiting": waiting}
+    made_by_hand(place, SECOND, rows)
+    assert len(read_store(place).rows) == 5
+    with opened(place) as database, database.session() as session:
+        assert session.survey()["version"] == "2"
+    database.close()
+    with create_store(place, published()) as store:
+        assert store.add([people[0], people[9], submission(20)]) == [ACCEPTED] * 3
+        assert (store.count(), store.visible()) == (15, 10)
+        assert stored(store).keys() > {s.id for s in people}
+        assert store.stages == []
+
+
 def test_a_store_of_a_later_version_is_refused_and_left_alone(place):
     with create_store(place, published()) as store:
         store.add(submission(k) for k in range(20))
@@ -241,8 +259,8 @@ def test_new_steps_are_taken_once_by_whoever_opens_a_store_first(place, monkeypa
     with create_store(place, published()) as store:
         store.add(submission(k) for k in range(20))
     new = (
-        "CREATE TABLE stages (number TEXT NOT NULL, PRIMARY KEY (number)){by_key}",
-        "ALTER TABLE reports ADD stage TEXT",
+        "CREATE TABLE later (number TEXT NOT NULL, PRIMARY KEY (number)){by_key}",
+        "ALTER TABLE reports ADD later TEXT",
     )
     monkeypatch.setattr(database_module, "STEPS", (*STEPS, new))
     with ThreadPoolExecutor(4) as pool:
@@ -251,11 +269,11 @@ def test_new_steps_are_taken_once_by_whoever_opens_a_store_first(place, monkeypa
         assert store.count() == 20
         with store.database.session() as session:
             assert session.survey()["version"] == str(len(STEPS) + 1)
-            assert session.rows("SELECT number FROM stages") == []
+            assert session.rows("SELECT number FROM later") == []
         store.database.close()
     if place.startswith("postgresql"):
         with stores[0].database.transaction() as session:
-            session.run("DROP TABLE stages")
+            session.run("DROP TABLE later")
         stores[0].database.close()
 
 

@@ -114,7 +114,7 @@ class Cluster:
 
     def empty(self):
         """Drop the tables of a store."""
-        self.execute("DROP TABLE IF EXISTS survey, reports, waiting, invitations")
+        self.execute("DROP TABLE IF EXISTS survey, reports, waiting, invitations, stages")
 
     def stop(self):
         """At once, as after a failure of power; clients lose their connections."""

@@ -197,7 +197,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        path = re.sub(r"^/s\d+/", "/", self.path)  # the same site in other folders
+        path = re.sub(r"^/s\d+/", "/", self.path).partition("?")[0]  # the same site in other folders
         path = {"/": "/form.html", "/results": "/results.html"}.get(path, path)
         if path in self.site.files:
             content = self.site.files[path].encode()

@@ -126,17 +126,23 @@ def estimate_store(
 
 
 def _estimated(reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any]) -> Column:
+    from extremal.collection.published import mechanisms_of
     from extremal.collection.results import tables
     from extremal.estimation.sample import store_table
 
-    table = store_table(reports, [part.column], beside.names, "drop")
-    if not table.columns[part.column]:
+    pairs = []
+    for mechanism, numbers in mechanisms_of(reports.surveys, part.column):
+        table = store_table(reports.only(numbers), [part.column], beside.names, "drop")
+        if table.columns[part.column]:
+            others = [name for name in beside.names if name != part.column]
+            pairs.append((mechanism, _named(table, others, reports)))
+    if not pairs:
         return Column(part.column, [], [f"nobody answered ({len(reports.rows)} left it out)"], [])
-    table = _named(table, [name for name in beside.names if name != part.column], reports)
     by = beside.by[0] if beside.by is not None and len(beside.by) == 1 else beside.by
     with progress(f"estimating {part.column}"):
         given: Any = {"sample": beside.sample, **how}
-        found = ex.estimate(part.mechanism, table, column=part.column, by=by, **given)
+        source: tuple[Any, Any] = pairs[0] if len(pairs) == 1 else (pairs, None)
+        found = ex.estimate(*source, column=part.column, by=by, **given)
         shown = tables(part, found)
     warnings = [show.sentence(note) for note in found.notes() if "WARNING" in note]
     shares_of_answers = part.groups is None and isinstance(part.mechanism, ex.Certified)  # not in the clear

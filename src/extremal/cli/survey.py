@@ -278,13 +278,13 @@ def add(
 
     published = _published(survey)
     good, refused = [], []
-    for name in files:
-        try:
-            with open_file(name) as file:
-                good.append((name, parse_submission(published, file.read(LARGEST_BODY + 1))))
-        except Refusal as refusal:
-            refused.append(f"{name}: {refusal.message}")
     with create_store(_place(survey, database), published) as store:
+        for name in files:
+            try:
+                with open_file(name) as file:
+                    good.append((name, parse_submission(store.surveys, file.read(LARGEST_BODY + 1))))
+            except Refusal as refusal:
+                refused.append(f"{name}: {refusal.message}")
         before = store.count()
         for (name, _), verdict in zip(good, store.add(s for _, s in good), strict=True):
             if verdict is not Verdict.ACCEPTED:

@@ -14,7 +14,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -182,22 +182,36 @@ def protocol(gate: Gate) -> type[H11Protocol]:
     return Watched
 
 
+class Aside(Protocol):
+    """What a server does beside answering."""
+
+    def tick(self) -> None:
+        """Called once a second; returns at once."""
+
+    def end(self) -> None:
+        """Called when the server ends."""
+
+
 class Server(uvicorn.Server):  # type: ignore[misc]
     """A server whose connections pass a gate."""
 
-    def __init__(self, config: uvicorn.Config, gate: Gate, limits: Limits) -> None:
+    def __init__(self, config: uvicorn.Config, gate: Gate, limits: Limits, aside: Aside) -> None:
         super().__init__(config)
-        self.gate, self.limits = gate, limits
+        self.gate, self.limits, self.aside = gate, limits, aside
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on these sockets until told to end."""
-        await super().serve([Listener.of(bound, self.gate) for bound in sockets or ()])
+        try:
+            await super().serve([Listener.of(bound, self.gate) for bound in sockets or ()])
+        finally:
+            self.aside.end()
 
     async def on_tick(self, counter: int) -> bool:
         """Called ten times a second."""
         if counter % 10 == 0:
             self.gate.sweep()
             self.limits.forget()
+            self.aside.tick()
         return bool(await super().on_tick(counter))
 
 

@@ -1,9 +1,10 @@
 """The database of a store: its tables, its version, and connections to SQLite or PostgreSQL.
 
-Four tables that nothing joins: `waiting` and `reports` (a random id made by the respondent's device, and the reports;
-the last few wait, see store.py), `invitations` (hashes of links that were not used yet; a used one is deleted) and
-`survey` (the questionnaire, whether it is closed, and the version of these tables). No times, no addresses, no order of
-arrival: keys are random, and SQLite keeps rows by key alone.
+Five tables that nothing joins: `waiting` and `reports` (a random id made by the respondent's device, the reports, and
+the number of the mechanisms that made them; the last few wait, see store.py), `invitations` (hashes of links that were
+not used yet; a used one is deleted), `stages` (of a survey that learns its priors) and `survey` (the questionnaire,
+whether it is closed, and the version of these tables). No times, no addresses, no order of arrival: keys are random,
+and SQLite keeps rows by key alone.
 
 It knows of texts alone, so it stands above all that makes or estimates reports.
 """
@@ -43,7 +44,14 @@ STEPS = (
         "CREATE TABLE IF NOT EXISTS invitations (hash TEXT NOT NULL, PRIMARY KEY (hash)){by_key}",
     ),
     ("CREATE TABLE IF NOT EXISTS waiting " + PAIRS,),
+    (
+        "ALTER TABLE reports ADD COLUMN mechanism TEXT NOT NULL DEFAULT '1'",
+        "ALTER TABLE waiting ADD COLUMN mechanism TEXT NOT NULL DEFAULT '1'",
+        "CREATE TABLE stages (number TEXT NOT NULL, mechanism TEXT NOT NULL, files TEXT NOT NULL, "
+        "counts TEXT NOT NULL, said TEXT NOT NULL, PRIMARY KEY (number)){by_key}",
+    ),
 )
+MARKED = 3  # from which version on reports name their mechanism
 
 
 def missing_steps(survey: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
@@ -290,8 +298,8 @@ class Postgresql(Database):
         # Rows carry the number of the transaction that wrote them: all get the same new one.
         with self.transaction(("LOCK TABLE reports IN ACCESS EXCLUSIVE MODE",)) as session:
             session.run(
-                "WITH moved AS (DELETE FROM reports RETURNING id, content) "
-                "INSERT INTO reports SELECT id, content FROM moved ORDER BY id"
+                "WITH moved AS (DELETE FROM reports RETURNING id, content, mechanism) "
+                "INSERT INTO reports SELECT id, content, mechanism FROM moved ORDER BY id"
             )
         with self.session() as session:
             session.run("VACUUM FULL reports")

@@ -31,11 +31,12 @@ from ..errors import ExtremalError, FileError, SurveyError
 from ..model.leakage import doubt
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from ..model.purpose import groups, mean, shares
+from ..model.prior_set import PriorSet
+from ..model.purpose import Purpose, groups, mean, shares
 from ..optimization.design import designed
 from . import questionnaire
 from .guard import LARGEST_BODY
-from .published import Asked, Published, canonical, item_priors, members, set_leakage
+from .published import Asked, Published, Wording, canonical, item_priors, members, set_leakage
 from .survey import ID, TERMS, Question, Survey, new_id
 from .tables import is_number, read_text
 
@@ -144,6 +145,8 @@ def specification(question: Question) -> str:
         question.independent,
         None if question.mechanism is None else load(question.mechanism).digest,
     ]
+    if question.between is not None:
+        parts.append(["learn", question.between])
     return _digest(parts)
 
 
@@ -165,19 +168,24 @@ def _made(question: Question) -> tuple[Asked, float | None]:
         return _asked(question, None, ()), None
     if question.mechanism is not None:
         return _given(question, load(question.mechanism)), None
-    assert question.prior is not None
+    known = question.prior or question.priors
+    assert known is not None
     assert question.epsilon is not None
     try:
         if question.kind == "several":
             form, mechanisms, times = choose(question)
             return _asked(question, form, mechanisms), times
-        purpose = mean(question.scores) if question.purpose == "mean" and question.scores else shares
-        made = designed(question.prior, question.epsilon, purpose)
+        made = designed(known, question.epsilon, purpose_of(question))
         return _asked(question, None, (certify(made, allow_true_answers=True),)), None  # refused later
     except ExtremalError as error:
         if isinstance(error, RuntimeError):  # never the survey's fault
             raise
         raise error.within(f"{question.place}: question {question.name!r}: ", SurveyError) from None
+
+
+def purpose_of(question: Wording) -> Purpose:
+    """What its reports are made for."""
+    return mean(question.scores) if question.purpose == "mean" and question.scores else shares
 
 
 def _check_protected(question: Question, asked: Asked) -> None:
@@ -240,8 +248,10 @@ def _kept(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | 
 
 def _keeps(question: Question, found: Asked) -> bool:
     """Whether mechanisms are for the prior of the question and within its epsilon, whatever the lock file says."""
-    assert question.prior is not None
     assert question.epsilon is not None
+    if question.priors is not None:
+        return _is_for(found.mechanisms[0], question.priors, question.epsilon)
+    assert question.prior is not None
     items = len(question.answers)
     priors = item_priors(question.prior, items) if found.form == "each" else [question.prior]
     level = found.level if found.form == "each" else found.mechanisms[0].epsilon
@@ -249,6 +259,17 @@ def _keeps(question: Question, found: Asked) -> bool:
         m.inputs == prior.labels
         and np.allclose(m.prior.probabilities, prior.probabilities, rtol=ROUNDING, atol=0)
         for m, prior in zip(found.mechanisms, priors, strict=True)
+    )
+
+
+def _is_for(mechanism: Certified, priors: PriorSet, epsilon: float) -> bool:
+    """Whether a mechanism is for all of these priors."""
+    made_for = mechanism.prior_set
+    return (
+        made_for is not None
+        and made_for.bounds.same_as(priors.bounds)
+        and mechanism.inputs == priors.labels
+        and mechanism.epsilon <= epsilon * (1 + ROUNDING)
     )
 
 

@@ -171,8 +171,9 @@ class Limits:
         return self._clients[name]
 
 
-def parse_submission(published: Published, body: bytes) -> Submission:
-    """The submission in the body of a request or in a file, if it fits the survey."""
+def parse_submission(surveys: Mapping[str, Published], body: bytes) -> Submission:
+    """The submission in the body of a request or in a file, if it fits the survey with one of its mechanisms."""
+    published = next(iter(surveys.values()))
     try:
         document = parse_json(body, LARGEST_BODY)
     except ValueError:
@@ -180,7 +181,9 @@ def parse_submission(published: Published, body: bytes) -> Submission:
     names = {"survey", "id", "reports"} | ({"token"} if published.invitation else set())
     if not isinstance(document, dict) or document.keys() != names:
         raise Refusal(400, f"A report must have the members {', '.join(sorted(names))}.")
-    if document["survey"] != published.digest:
+    known = (pair for pair in surveys.items() if pair[1].digest == document["survey"])
+    number, published = next(known, (None, published))
+    if number is None:
         raise Refusal(409, OTHER_VERSION)
     for name in names & {"id", "token"}:
         if not isinstance(document[name], str) or not HEX.fullmatch(document[name]):
@@ -190,5 +193,5 @@ def parse_submission(published: Published, body: bytes) -> Submission:
     except (SurveyError, ValueError, TypeError) as error:
         raise Refusal(400, f"{str(error)[:1].upper()}{str(error)[1:200]}.") from None
     return Submission(
-        document["id"], content, token_hash(document["token"]) if published.invitation else None
+        document["id"], content, token_hash(document["token"]) if published.invitation else None, number
     )

@@ -13,7 +13,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from ..errors import FileError, SurveyError
 from .published import Published
@@ -39,6 +39,13 @@ class Page:
     def digest(self) -> str:
         """The SHA-256 of index.html, as `sha256sum` prints it."""
         return hashlib.sha256(self.files["index.html"].encode()).hexdigest()
+
+    def earlier(self) -> dict[str, str]:
+        """Files by addresses under which only this page asks for them: survey.json and the mechanisms."""
+        survey = self.files["survey.json"]
+        mechanisms = {name for q in json.loads(survey)["questions"] for name in q["mechanisms"]}
+        found = {name: self.files[name.partition("?")[0]] for name in mechanisms}
+        return {**found, f"survey.json?{quote(_integrity(survey.encode()), safe='')}": survey}
 
 
 def page_of(published: Published, post: str | None) -> Page:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal
@@ -41,6 +41,44 @@ def _bytes(text: str) -> int:
     return len(text.encode())
 
 
+@dataclass(frozen=True)
+class Learn:
+    """How a survey learns its priors: after how many people in all each stage ends but the last, and what is assumed.
+
+    `forged` is the largest share of the reports that may be made up, `drift` how far shares of later people may be from
+    those who reported, in l1 distance, and `delta` the probability with which any set may miss the shares it was
+    learned from, over all questions and redesigns together.
+    """
+
+    stages: tuple[int, ...]
+    forged: float
+    drift: float
+    delta: float
+
+    @property
+    def assumption(self) -> str:
+        """On what the limit of a later stage relies, for the people who are asked in it."""
+        moved = (
+            f"have changed since by at most {100 * self.drift:.4g} percentage points in all"
+            if self.drift
+            else "are the same now"
+        )
+        made_up = (
+            f"at most {100 * self.forged:.4g}% of those reports were"
+            if self.forged
+            else "none of those reports was"
+        )
+        return (
+            "The limit was worked out from the reports of people who answered before: it holds, except with a "
+            f"probability of {100 * self.delta:.4g}%, if the shares of all answers {moved}, and if {made_up} made up."
+        )
+
+    def people(self, number: int) -> int | None:
+        """How many people are asked in a stage, from 1; None in the last one, which ends with the survey."""
+        ends = (0, *self.stages)
+        return ends[number] - ends[number - 1] if number < len(ends) else None
+
+
 @dataclass(frozen=True, eq=False)
 class SurveyTerms:
     """What stands on the page of a survey besides its questions, and what the collection is to reach."""
@@ -55,11 +93,15 @@ class SurveyTerms:
     people: int | None
     confidence: float
     intervals: str
+    learn: Learn | None
 
 
 @dataclass(frozen=True, eq=False)
 class Wording:
-    """What a question asks. `independent`: the prior of a set of items was given item by item."""
+    """What a question asks. `independent`: the prior of a set of items was given item by item.
+
+    `between` has the ranges of shares that are sure where the prior is learned from reports; None where it is not.
+    """
 
     name: str
     text: str
@@ -70,6 +112,7 @@ class Wording:
     required: bool = True
     purpose: str = "shares"
     independent: bool = False
+    between: dict[str, tuple[float, float]] | None = None
 
     def wording(self) -> dict[str, Any]:
         """These words, without what a kind of question adds."""
@@ -113,7 +156,12 @@ class Asked(Wording):
 
     @cached_property
     def level(self) -> float:
-        """What the report leaks about the answer: as proved, for every prior of a set if there is one."""
+        """What the report leaks about the answer: as proved, for every prior of a set if there is one.
+
+        If the prior is learned, what it may leak at any stage.
+        """
+        if self.between is not None:
+            return self.mechanisms[0].epsilon
         if self.subsets is None or self.independent:  # leakages of independent items add up
             return math.fsum(m.realised_epsilon for m in self.mechanisms)
         return set_leakage(self.subsets, self.mechanisms)
@@ -169,6 +217,11 @@ class Published(SurveyTerms):
         return [cell for question, value in values for cell in question.cells(value)]
 
     @property
+    def learned(self) -> tuple[Asked, ...]:
+        """The questions whose priors are learned."""
+        return tuple(q for q in self.questions if q.between is not None)
+
+    @property
     def largest_body(self) -> int:
         """Bytes of the longest submission that a respondent's device can make, up to a few more."""
         empty = {"survey": self.digest, "id": "0" * 32, "reports": {q.name: [] for q in self.questions}}
@@ -197,7 +250,10 @@ class Published(SurveyTerms):
                     "kind": q.kind,
                     "answers": list(q.answers),
                     "required": q.required,
-                    "mechanisms": [f"mechanisms/{name}.json" for name in q.files],
+                    "mechanisms": [
+                        f"mechanisms/{name}.json" + ("" if self.learn is None else f"?{m.digest}")
+                        for name, m in zip(q.files, q.mechanisms, strict=True)
+                    ],
                     "digests": [m.digest for m in q.mechanisms],
                     "form": q.form,
                     "independent": q.independent,
@@ -211,6 +267,17 @@ class Published(SurveyTerms):
         """The text of each mechanism file by its name, without folder and ending."""
         pairs = ((name, m) for q in self.questions for name, m in zip(q.files, q.mechanisms, strict=True))
         return {name: m.to_json() for name, m in pairs}
+
+    def with_mechanisms(self, found: Mapping[str, Certified]) -> Published:
+        """The same survey with other mechanisms, by question, which rely on what earlier reports told."""
+        if self.learn is None or all(
+            q.mechanisms == (found.get(q.name, q.mechanisms[0]),) for q in self.learned
+        ):
+            return self
+        questions = tuple(
+            replace(q, mechanisms=(found[q.name],)) if q.name in found else q for q in self.questions
+        )
+        return replace(self, together=f"{self.together} {self.learn.assumption}", questions=questions)
 
     def content(self, reports: Any) -> str:
         """The reports of one person as the text that is stored; SurveyError if they do not fit the questions."""
@@ -234,17 +301,26 @@ class Published(SurveyTerms):
             for q in self.questions
         ]
         terms = {field.name: getattr(self, field.name) for field in fields(self)}
+        terms["learn"] = None if self.learn is None else asdict(self.learn)
         return canonical({"format": FORMAT + "-store", "version": VERSION, **terms, "questions": questions})
 
     @classmethod
     def from_json(cls, text: str) -> Published:
         """What `to_json` wrote; mechanisms are proved anew."""
         try:
-            document = {"id": None, "intervals": "each", **parse_json(text)}  # stores of old have none
+            document = {
+                "id": None,
+                "intervals": "each",
+                "learn": None,
+                **parse_json(text),
+            }  # stores of old have none
             if document.pop("format") != FORMAT + "-store" or document.pop("version") != VERSION:
                 raise ValueError("another format or version")
             questions = tuple(_asked(question) for question in document.pop("questions"))
-            return cls(**document, questions=questions)
+            learn = document.pop("learn")
+            if learn is not None:
+                learn = Learn(**{**learn, "stages": tuple(learn["stages"])})
+            return cls(**document, learn=learn, questions=questions)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise SurveyError(
                 "the survey in the store cannot be read",
@@ -253,13 +329,26 @@ class Published(SurveyTerms):
             ) from None
 
 
+def mechanisms_of(
+    surveys: Mapping[str, Published], column: str
+) -> list[tuple[Certified | Mechanism, list[str]]]:
+    """The mechanisms that drew a column, and the numbers under which a survey has each."""
+    found: dict[str, tuple[Certified | Mechanism, list[str]]] = {}
+    for number, survey in surveys.items():
+        mechanism = next(part.mechanism for part in survey.parts if part.column == column)
+        name = mechanism.digest if isinstance(mechanism, Certified) else ""
+        found.setdefault(name, (mechanism, []))[1].append(number)
+    return list(found.values())
+
+
 def _asked(question: dict[str, Any]) -> Asked:
     """A question as JSON has it."""
-    scores, subsets = question["scores"], question["subsets"]
+    scores, subsets, between = question["scores"], question["subsets"], question.get("between")
     values = {
         "answers": tuple(question["answers"]),
         "scores": None if scores is None else tuple(scores),
         "mechanisms": tuple(Certified.from_json(text) for text in question["mechanisms"]),
+        "between": None if between is None else {label: tuple(ends) for label, ends in between.items()},
         "subsets": None if subsets is None else Prior(subsets, subsets_of(len(question["answers"]))),
     }
     return Asked(**{**question, **values})

@@ -29,9 +29,11 @@ from ..estimation.interval_table import IntervalTable
 from ..estimation.planning import expected_bounds, sample_size
 from ..estimation.promise import FIGURES, SURVEY
 from ..estimation.result import Estimate
-from .published import Asked, Part, Published
+from ..model.mechanism import Mechanism
+from .published import Asked, Part, Published, mechanisms_of
 from .store import Store, StoredReports
 
+NUMBER = "mechanism number"  # a column of exports where priors are learned; no question has this name
 MOST_PEOPLE = 10**8  # a width that takes more is called out of reach
 
 
@@ -121,25 +123,31 @@ def _people(certified: Certified, targets: Floats, width: float, error: float, k
 
 
 Counts = dict[str, Counter[str]]  # for each column how often each label came, by its repr
+Reports = tuple[Certified | Mechanism, Counter[str]]  # a mechanism, and how often each label came
+Drawn = dict[str, list[Reports]]
 
 
 def results(store: Store, people: Mapping[str, int | None] | None = None) -> dict[str, Any]:
     """results.json; `people` is what `people_needed` gives, if it is known already."""
     published = store.published
     people = people_needed(published) if people is None else people
-    tallies = store.tallies()  # read once: all questions show the same people
-    counts = counted(store, tallies)
+    tallies = store.tallied()  # read once: all questions show the same people
+    counts = {number: counted(store, contents) for number, contents in tallies.items()}
     wanted = None
     if published.width is not None or published.people is not None:
         wanted = {"width": published.width, "people": published.people}
     return {
         "title": published.title,
-        "reports": tallies.total(),
+        "reports": sum(contents.total() for contents in tallies.values()),
         "closed": store.closed(),
         "wanted": wanted,
         "questions": [
-            _result(q, counts, people[q.name], published.confidence, published.intervals)
+            _result(q, _drawn(store, counts, q), people[q.name], published.confidence, published.intervals)
             for q in published.questions
+        ],
+        "stages": [
+            {"number": stage.number, "full": stage.counts is not None, "said": stage.said}
+            for stage in store.stages
         ],
         "confidence": published.confidence,
         "intervals": published.intervals,
@@ -157,11 +165,25 @@ def counted(store: Store, tallies: Counter[str]) -> Counts:
     return found
 
 
-def estimated(part: Part, counts: Counts, confidence: float, intervals: str) -> Estimate | None:
-    """The estimate from one column; None if nobody answered."""
-    outputs = part.mechanism.outputs
-    found = ReportCounts(outputs, [counts[part.column][repr(y)] for y in outputs])
-    return estimate(part.mechanism, found, confidence, intervals=intervals) if found.total else None
+def _drawn(store: Store, counts: Mapping[str, Counts], question: Asked) -> Drawn:
+    """For each column of a question the mechanisms that drew its reports, and how often each report came."""
+    found: Drawn = {part.column: [] for part in question.parts}
+    for column, given in found.items():
+        for mechanism, numbers in mechanisms_of(store.surveys, column):
+            total: Counter[str] = Counter()
+            for number in numbers:
+                total += counts[number][column] if number in counts else Counter()
+            given.append((mechanism, total))
+    return found
+
+
+def estimated(drawn: list[Reports], confidence: float, intervals: str) -> Estimate | None:
+    """The estimate from one column, under each mechanism that drew some of it; None if nobody answered."""
+    pairs = [(m, ReportCounts(m.outputs, [counts[repr(y)] for y in m.outputs])) for m, counts in drawn]
+    pairs = [(m, counts) for m, counts in pairs if counts.total]
+    if len(pairs) > 1:
+        return estimate(pairs, None, confidence, intervals=intervals)
+    return estimate(*pairs[0], confidence, intervals=intervals) if pairs else None
 
 
 def tables(part: Part, found: Any) -> list[IntervalTable]:
@@ -171,14 +193,14 @@ def tables(part: Part, found: Any) -> list[IntervalTable]:
 
 
 def _result(
-    question: Asked, counts: Counts, people: int | None, confidence: float, intervals: str
+    question: Asked, drawn: Drawn, people: int | None, confidence: float, intervals: str
 ) -> dict[str, Any]:
     # With "all" the intervals of all parts of a question hold together.
     level = confidence if intervals == "each" else 1 - (1 - confidence) / len(question.parts)
     rows: list[dict[str, Any]] = []
     mean, promise, notes = None, None, []
     for part in question.parts:
-        found = estimated(part, counts, level, intervals)
+        found = estimated(drawn[part.column], level, intervals)
         if found is None:
             continue
         shares, *means = tables(part, found)
@@ -189,7 +211,7 @@ def _result(
     if rows and question.kind == "scale" and question.purpose == "mean":
         notes.insert(0, "The reports are made for the mean: single shares are less exact.")
     if question.kind == "clear":
-        left_out = counts[question.name][repr(None)]
+        left_out = sum(counts[repr(None)] for _, counts in drawn[question.name])
         notes.append("Asked in the clear." + (f" {left_out} left it out." if left_out else ""))
     return {
         "name": question.name,
@@ -215,8 +237,11 @@ def csv_text(reports: StoredReports) -> str:
     """The reports as CSV, as texts and numbers that mechanism files have."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(part.column for part in reports.published.parts)
-    writer.writerows(["" if value is None else exported(value) for value in row] for _, row in reports.rows)
+    marked = reports.published.learn is not None
+    writer.writerow([*(part.column for part in reports.published.parts), *([NUMBER] if marked else [])])
+    for (_, row), number in zip(reports.rows, reports.numbers, strict=True):
+        cells = ["" if value is None else exported(value) for value in row]
+        writer.writerow([*cells, *([number] if marked else [])])
     return text.getvalue()
 
 
@@ -229,6 +254,8 @@ def parquet_bytes(reports: StoredReports) -> bytes:
         part.column: pyarrow.array([exported(row[k]) for _, row in reports.rows])
         for k, part in enumerate(reports.published.parts)
     }
+    if reports.published.learn is not None:
+        columns[NUMBER] = pyarrow.array(reports.numbers)
     sink = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), sink)
     return sink.getvalue()

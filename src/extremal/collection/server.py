@@ -16,7 +16,7 @@ import secrets
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,8 +35,19 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from .._common.web import RAW_HEADERS, in_background, listen
 from ..errors import StoreError
 from .connections import AT_ONCE, MOST_CONNECTIONS, Gate, Server, protocol, room_for_connections
-from .guard import Bucket, Limits, Proxies, Refusal, check_origin, parse_submission, read_report
+from .guard import (
+    OTHER_VERSION,
+    Bucket,
+    Limits,
+    Proxies,
+    Refusal,
+    check_origin,
+    parse_submission,
+    read_report,
+)
+from .learning import go_on
 from .page import STATIC, page_of
+from .published import Published
 from .results import csv_text, people_needed, results
 from .store import LARGEST_BATCH, Store, Submission, Verdict
 
@@ -83,15 +94,21 @@ class Settings:
 
 def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
     """The application for a store and its survey."""
-    published = store.published
-    files = {f"/{name}": text for name, text in page_of(published, "reports").files.items()}
-    files |= {f"/{name}": (STATIC / name).read_text("utf-8") for name in ("results.js", "results.css")}
-    files |= {"/": files["/index.html"], "/results": (STATIC / "results.html").read_text("utf-8")}
-    figures, inbox = Figures(store), Inbox(store)
+    site, figures, inbox, looks = Site(store), Figures(store), Inbox(store), Bucket(5.0, 1.0)
 
     async def file(request: Request) -> Response:
         path = request.url.path
-        return Response(files[path], media_type=MEDIA.get(Path(path).suffix, "text/html"))
+        text = site.text(path, request.url.query)
+        return Response(text, media_type=MEDIA.get(Path(path).suffix, "text/html"))
+
+    async def submission_in(body: bytes) -> Submission:
+        try:
+            return parse_submission(store.surveys, body)
+        except Refusal as refusal:
+            if refusal.message != OTHER_VERSION or store.published.learn is None or not looks.take():
+                raise
+            await asyncio.to_thread(store.refresh)  # another server may have begun a stage
+            return parse_submission(store.surveys, body)
 
     async def post(request: Request) -> Response:
         headers = request.headers
@@ -99,7 +116,7 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
         limits.check(request.client.host if request.client else None)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal(415, "A report must be sent as application/json.")
-        submission = parse_submission(published, await read_report(request.stream(), headers))
+        submission = await submission_in(await read_report(request.stream(), headers))
         verdict = await inbox.put(submission)
         if verdict is not Verdict.ACCEPTED:
             raise Refusal(*REFUSALS[verdict])
@@ -122,7 +139,7 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
 
     routes = [
         Route("/reports", post, methods=["POST"]),
-        *(Route(path, file) for path in files),
+        *(Route(path, file) for path in site.paths),
         Route("/results.json", results_json),
         Route("/reports.csv", reports_csv),
     ]
@@ -172,6 +189,75 @@ class Refused:
         path = request.url.path if request.url.path in self.paths else "another path"
         self.log(f"refused {status} {method} {path}{logged}")
         return JSONResponse({"error": said}, status, BESIDE.get(status))
+
+
+class Site:
+    """The files that the server hands out, with the page of the stage that runs.
+
+    A file of an earlier stage is found by the query that the page of that stage has: its index.html goes with no other.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.shown = store, ""
+        self.files = {
+            f"/{name}": (STATIC / name).read_text("utf-8") for name in ("results.js", "results.css")
+        }
+        self.files["/results"] = (STATIC / "results.html").read_text("utf-8")
+        self._turn()
+        self.paths = tuple(self.files)
+        for survey in store.surveys.values():
+            self._keep(survey)
+
+    def text(self, path: str, query: str) -> str:
+        """The file at an address."""
+        if self.shown != self.store.current.digest:
+            self._turn()
+        return self.files.get(f"{path}?{query}", self.files[path])
+
+    def _turn(self) -> None:
+        current = self.store.current
+        files = page_of(current, "reports").files
+        self.files |= {f"/{name}": text for name, text in files.items()}
+        self.files["/"] = self.files["/index.html"]
+        self._keep(current)
+        self.shown = current.digest
+
+    def _keep(self, survey: Published) -> None:
+        if survey.learn is None:
+            return
+        for address, text in page_of(survey, "reports").earlier().items():
+            self.files[f"/{address}"] = text
+
+
+class Learner:
+    """Begins the next stage when one is full, in a thread of its own; every server of a survey has one."""
+
+    def __init__(self, store: Store, log: Log) -> None:
+        self.store, self.log = store, log
+        self._thread = ThreadPoolExecutor(1, "extremal-learner")
+        self._looking: Future[None] | None = None
+
+    def tick(self) -> None:
+        """Look whether there is something to do, unless that is being done."""
+        if self.store.published.learn is not None and (self._looking is None or self._looking.done()):
+            self._looking = self._thread.submit(self._look)
+
+    def end(self) -> None:
+        """Wait until nothing is being done."""
+        self._thread.shutdown()
+
+    def _look(self) -> None:
+        try:
+            before = len(self.store.stages)
+            learned = go_on(self.store)
+        except (
+            Exception
+        ) as error:  # a database that is away; everything is as before, and the next look tries again
+            self.log(f"the next stage cannot begin now: {error}")
+            return
+        if learned or len(self.store.stages) != before:
+            stage, digest = self.store.stages[-1], page_of(self.store.current, "reports").digest
+            self.log(f"stage {stage.number} has begun; SHA-256 of its page: {digest}. {stage.said}".rstrip())
 
 
 class Inbox:
@@ -301,6 +387,7 @@ def make_server(store: Store, settings: Settings, tls: TlsFiles | None = None) -
     tell = once(settings.log)
     gate = Gate(settings.proxies, tell, room_for_connections())
     limits = Limits(Bucket(2 * settings.rate, settings.rate), proxies=settings.proxies)
+    learner = Learner(store, tell)
     config = uvicorn.Config(
         Peers(create_app(store, settings, limits), settings.proxies, tell),
         log_level="critical",
@@ -316,7 +403,7 @@ def make_server(store: Store, settings: Settings, tls: TlsFiles | None = None) -
         timeout_graceful_shutdown=5,
         **secured,
     )
-    return Server(config, gate, limits)
+    return Server(config, gate, limits, learner)
 
 
 def serve(store: Store, bound: socket.socket, settings: Settings, tls: TlsFiles | None = None) -> None:

@@ -10,6 +10,12 @@ that arrives when nine or more wait makes a batch of five of them, or of a large
 and the newest one is as likely as any other of those that waited to be among them. The last five to nine move when the
 survey is closed.
 
+**Stages.** Where priors are learned, a row of the table `stages` says with which mechanisms each stage asks, and once
+it is full, what its reports were. The report that fills a stage and these counts are written in one transaction, in
+which all reports of the stage become visible: so what is learned from them is what results show, too. Whoever finds a
+full stage without a next one makes that (`learning.py`), and the first who writes it wins. Reports keep the number of
+their mechanisms, which is that of the first stage with them. Those of each number wait and move by themselves.
+
 **No order.** Whenever something arrives, `waiting` is emptied with all its traces and written anew by key, and rows are
 added to `reports` by key, a batch at a time. So what the database holds (tables, numbers of transactions, places of
 rows, deleted rows) is a function of the invitations in the order in which they were used, of the batches as sets, and
@@ -25,22 +31,27 @@ import os
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from .._common.files import open_file
+from .._common.json import parse_json
+from ..certification.certified import Certified
 from ..certification.stored import decode_label
 from ..errors import OptionError, StoreError, SurveyError, ValuesError
-from .database import ADDRESS, SQLITE, Database, Session, Sqlite, missing_steps, opened
-from .published import Published
+from .database import ADDRESS, MARKED, SQLITE, Database, Session, Sqlite, missing_steps, opened
+from .published import Published, canonical, mechanisms_of
 
 HEX = re.compile(r"[0-9a-f]{32}")
 FIVE = 5  # no look at the results differs from another one by fewer reports
 LARGEST_BATCH = 500  # submissions in one transaction
+FIRST = "1"  # the number of the mechanisms that a survey begins with
 CLOSED = "SELECT value FROM survey WHERE name = 'closed'"
 CHANCE = secrets.SystemRandom()
+
+Report = tuple[str, str]  # what one person sent, and the number of the mechanisms that drew it
 
 
 class Verdict(Enum):
@@ -59,6 +70,17 @@ class Submission:
     id: str
     content: str
     invitation: str | None = None
+    mechanism: str = FIRST  # the number of the mechanisms that drew the reports
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a survey that learns: with which mechanisms it asks, and how often each report came, if it is full."""
+
+    number: int
+    mechanism: str
+    counts: dict[str, list[int]] | None  # by question, in the order of the outputs
+    said: str = ""  # what was not learned, and why
 
 
 def token_hash(token: str) -> str:
@@ -73,6 +95,16 @@ class StoredReports:
     published: Published
     rows: list[tuple[str, list[Any]]]
     closed: bool  # then these are all
+    numbers: list[str]  # of the mechanisms that drew each row
+    surveys: Mapping[str, Published]  # with the mechanisms of each number
+
+    def only(self, numbers: Sequence[str]) -> StoredReports:
+        """Those that the mechanisms of some numbers drew."""
+        wanted = list(numbers)
+        kept = [k for k, number in enumerate(self.numbers) if number in wanted]
+        surveys = {number: self.surveys[number] for number in wanted}
+        rows, drew = [self.rows[k] for k in kept], [self.numbers[k] for k in kept]
+        return StoredReports(surveys[wanted[0]], rows, self.closed, drew, surveys)
 
     def columns(self, names: Sequence[str]) -> dict[str, list[Any]]:
         """Columns by name: reports of private questions, answers in the clear; None where somebody left one out."""
@@ -89,6 +121,17 @@ class StoredReports:
             name: [None if row[k] is None else decode_label(row[k]) for _, row in self.rows]
             for name, k in where.items()
         }
+
+    def check_one_mechanism(self, names: Sequence[str]) -> None:
+        """Refuse columns that several mechanisms drew, one after the other."""
+        drew = {number: self.surveys[number] for number in self.numbers}
+        for name in names:
+            if len(found := mechanisms_of(drew, name)) > 1:
+                raise ValuesError(
+                    f"the reports to {name!r} must come from one mechanism here",
+                    given=f"{len(found)}, learned one after the other",
+                    remedy="extremal estimate STORE gathers them into one estimate",
+                )
 
     def check_clear(self, names: Sequence[str]) -> None:
         """Refuse names of private questions where true values are needed: their reports are random."""
@@ -109,6 +152,9 @@ class Store:
 
     def __init__(self, database: Database, published: Published) -> None:
         self.database, self.published = database, published
+        self.surveys = {FIRST: published}  # with the mechanisms of each number
+        self.stages: list[Stage] = []
+        self.refresh()
 
     def __enter__(self) -> Store:
         return self
@@ -148,15 +194,29 @@ class Store:
         with self._alone() as (session, waiting):
             if session.value(CLOSED) is None:
                 session.insert("survey", [("closed", "yes")])
-            if len(waiting) >= FIVE:
-                self._move(session, waiting, set(waiting))
+            groups = _by_mechanism(waiting).values()
+            moving = {id for ids in groups if len(ids) >= FIVE for id in ids}
+            if moving:
+                self._move(session, waiting, moving)
         self.database.forget_order()
         return self.visible()
+
+    def follow(self, after: int, found: Mapping[str, Certified], said: str) -> None:
+        """Begin the stage after a full one with these mechanisms, by question, unless somebody else was first."""
+        survey = self.published.with_mechanisms(found)
+        self.refresh()
+        known = (number for number, other in self.surveys.items() if other.digest == survey.digest)
+        mechanism = next(known, str(after + 1))
+        files = canonical({name: certified.to_json() for name, certified in found.items()})
+        with self.database.transaction(self.database.alone) as session:
+            if session.value("SELECT number FROM stages WHERE number = ?", str(after + 1)) is None:
+                session.insert("stages", [(str(after + 1), mechanism, files, "", said)])
+        self.refresh()
 
     def _write(self, batch: list[Submission]) -> list[Verdict]:
         """One transaction."""
         fresh: dict[str, Submission] = {}
-        new: dict[str, str] = {}
+        new: dict[str, Report] = {}
         with self._alone() as (session, waiting):
             known = waiting | _contents(session, {s.id for s in batch})
             closed = session.value(CLOSED) is not None
@@ -166,28 +226,97 @@ class Store:
                     fresh[s.id] = s
                     spent |= {s.invitation} if s.invitation else set()
             allowed = _spend(session, spent)
-            new = {s.id: s.content for s in fresh.values() if s.invitation is None or s.invitation in allowed}
+            new = {
+                s.id: (s.content, s.mechanism)
+                for s in fresh.values()
+                if s.invitation is None or s.invitation in allowed
+            }
             if new:
                 waiting |= new
-                moving = max(len(waiting) // FIVE - 1, 0) * FIVE
-                self._move(session, waiting, set(CHANCE.sample(sorted(waiting), moving)))
+                groups = _by_mechanism(waiting)
+                moving = {mechanism: max(len(ids) // FIVE - 1, 0) * FIVE for mechanism, ids in groups.items()}
+                full = self._full(session, groups)
+                moving |= {} if full is None else {full[0].mechanism: full[1]}
+                chosen = (CHANCE.sample(sorted(ids), moving[mechanism]) for mechanism, ids in groups.items())
+                self._move(session, waiting, {id for ids in chosen for id in ids})
+                if full is not None:
+                    self._end(session, full[0])
         refusal = Verdict.CLOSED if closed else Verdict.UNKNOWN_INVITATION
         return [_verdict(s, known | new, refusal) for s in batch]
 
+    def _full(self, session: Session, groups: Mapping[str, list[str]]) -> tuple[Stage, int] | None:
+        """The stage that runs, if its reports are all there, and how many of those that wait make it full."""
+        if self.published.learn is None:
+            return None
+        *before, stage = _stages(session)
+        people = self.published.learn.people
+        if stage.counts is not None or people(stage.number) is None:
+            return None
+        same = [stage, *(s for s in before if s.mechanism == stage.mechanism)]
+        seen = session.value("SELECT count(*) FROM reports WHERE mechanism = ?", stage.mechanism)
+        lacking = max(sum(people(s.number) or 0 for s in same) - int(seen), FIVE)
+        return (stage, lacking) if len(groups.get(stage.mechanism, ())) >= lacking else None
+
+    def _end(self, session: Session, stage: Stage) -> None:
+        """Write down how often each report came in a full stage: late ones under the same mechanisms count no more."""
+        query = "SELECT content, count(*) FROM reports WHERE mechanism = ? GROUP BY content"
+        found: dict[str, Counter[str]] = {q.name: Counter() for q in self.published.learned}
+        for content, times in session.rows(query, stage.mechanism):
+            for part, cell in zip(self.published.parts, self.published.cells(content), strict=True):
+                if part.column in found:
+                    found[part.column][repr(decode_label(cell))] += times
+        if stage.mechanism not in self.surveys:
+            self._learn_of(session, stage)
+        counts = {}
+        for q in self.surveys[stage.mechanism].learned:
+            counts[q.name] = [found[q.name][repr(y)] for y in q.mechanisms[0].outputs]
+            for other in _stages(session):
+                if other.mechanism == stage.mechanism and other.counts is not None:
+                    counts[q.name] = [
+                        n - m for n, m in zip(counts[q.name], other.counts[q.name], strict=True)
+                    ]
+        session.run("UPDATE stages SET counts = ? WHERE number = ?", canonical(counts), str(stage.number))
+
     @contextlib.contextmanager
-    def _alone(self) -> Iterator[tuple[Session, dict[str, str]]]:
+    def _alone(self) -> Iterator[tuple[Session, dict[str, Report]]]:
         """A transaction during which nobody else writes reports, and the reports that wait, by id."""
         with self.database.transaction(self.database.alone) as session:
-            yield session, dict(session.rows("SELECT id, content FROM waiting"))
+            found = session.rows("SELECT id, content, mechanism FROM waiting")
+            yield session, {id: (content, mechanism) for id, content, mechanism in found}
 
-    def _move(self, session: Session, waiting: dict[str, str], moving: set[str]) -> None:
+    def _move(self, session: Session, waiting: dict[str, Report], moving: set[str]) -> None:
         """Move some of the reports to those that results show; the table of the others is written anew, by key."""
-        rows = sorted(waiting.items())
+        rows = [(id, content, mechanism) for id, (content, mechanism) in sorted(waiting.items())]
         session.run(self.database.empty_waiting)
         session.insert("reports", (row for row in rows if row[0] in moving))
         session.insert("waiting", (row for row in rows if row[0] not in moving))
 
     # Reading
+
+    def refresh(self) -> None:
+        """Learn of stages that have begun or ended."""
+        if self.published.learn is None:
+            return
+        with self.database.session() as session:
+            found = _stages(session)
+            for stage in found:
+                if stage.mechanism not in self.surveys:
+                    self._learn_of(session, stage)
+        self.stages = found
+
+    def _learn_of(self, session: Session, stage: Stage) -> None:
+        files = parse_json(session.value("SELECT files FROM stages WHERE number = ?", stage.mechanism))
+        found = {name: Certified.from_json(text) for name, text in files.items()}
+        self.surveys = {**self.surveys, stage.mechanism: self.published.with_mechanisms(found)}
+
+    @property
+    def current(self) -> Published:
+        """The survey with the mechanisms of the stage that runs."""
+        return self.surveys[self.stages[-1].mechanism] if self.stages else self.published
+
+    def number_of(self, digest: Any) -> str | None:
+        """The number of the mechanisms with which the survey has this digest; None if it never had them."""
+        return next((number for number, survey in self.surveys.items() if survey.digest == digest), None)
 
     def count(self) -> int:
         """How many people's reports are stored, also of those that wait."""
@@ -209,15 +338,26 @@ class Store:
         """The reports that results show, from one query: a part of a batch would tell too much."""
         with self.database.session() as session:
             closed = session.value(CLOSED) is not None
-            found = session.rows("SELECT id, content FROM reports ORDER BY id")
-        return StoredReports(
-            self.published, [(id, self.published.cells(content)) for id, content in found], closed
-        )
+            marked = int(session.survey().get("version", 0)) >= MARKED
+            mechanism = "mechanism" if marked else f"'{FIRST}'"
+            found = session.rows(f"SELECT id, content, {mechanism} FROM reports ORDER BY id")
+        rows = [(id, self.published.cells(content)) for id, content, _ in found]
+        self.refresh()
+        return StoredReports(self.published, rows, closed, [number for *_, number in found], self.surveys)
 
     def tallies(self) -> Counter[str]:
         """How often each content occurs in the reports that results show."""
+        return sum(self.tallied().values(), Counter())
+
+    def tallied(self) -> dict[str, Counter[str]]:
+        """The same by the number of the mechanisms."""
+        found: dict[str, Counter[str]] = {}
         with self.database.session() as session:
-            return Counter(dict(session.rows("SELECT content, count(*) FROM reports GROUP BY content")))
+            query = "SELECT mechanism, content, count(*) FROM reports GROUP BY mechanism, content"
+            for mechanism, content, times in session.rows(query):
+                found.setdefault(mechanism, Counter())[content] = times
+        self.refresh()
+        return found
 
     def _value(self, query: str) -> Any:
         with self.database.session() as session:
@@ -240,6 +380,8 @@ def create_store(place: str | os.PathLike[str], published: Published) -> Store:
                     "document": published.to_json(),
                 }
                 session.insert("survey", stored.items())
+                if published.learn is not None:
+                    session.insert("stages", [(FIRST, FIRST, "", "", "")])
         if stored["digest"] != published.digest:
             raise SurveyError(
                 f"{database.place} holds reports to other questions, answers or mechanisms",
@@ -250,6 +392,12 @@ def create_store(place: str | os.PathLike[str], published: Published) -> Store:
                 f"{database.place} holds reports under another id: phones that have answered would draw again",
                 given=str(published.id),
                 remedy=f'write id = "{stored["id"]}" into the survey, or choose another database for another wave',
+            )
+        if _learning(parse_json(stored["document"])) != _learning(parse_json(published.to_json())):
+            raise SurveyError(
+                f"{database.place} has stages that do not fit the survey",
+                given="another table [learn], or other ranges in between",
+                remedy="put them back as they were, or choose another database",
             )
         return Store(database, published)
 
@@ -292,9 +440,32 @@ def _existing(place: str | os.PathLike[str], migrate: bool) -> Store:
         return Store(database, Published.from_json(stored["document"]))
 
 
-def _contents(session: Session, ids: set[str]) -> dict[str, str]:
-    """The contents that some ids hold already, of reports that results show."""
-    return dict(session.rows(f"SELECT id, content FROM reports WHERE id IN ({_marks(ids)})", *sorted(ids)))
+def _learning(document: dict[str, Any]) -> list[Any]:
+    """What the stages of a survey follow from."""
+    return [document.get("learn"), [question.get("between") for question in document["questions"]]]
+
+
+def _stages(session: Session) -> list[Stage]:
+    rows = session.rows("SELECT number, mechanism, counts, said FROM stages")
+    found = (
+        Stage(int(number), mechanism, parse_json(counts) if counts else None, said)
+        for number, mechanism, counts, said in rows
+    )
+    return sorted(found, key=lambda stage: stage.number)
+
+
+def _by_mechanism(reports: Mapping[str, Report]) -> dict[str, list[str]]:
+    """The ids of reports by the number of the mechanisms that drew them."""
+    found: dict[str, list[str]] = {}
+    for id, (_, mechanism) in reports.items():
+        found.setdefault(mechanism, []).append(id)
+    return found
+
+
+def _contents(session: Session, ids: set[str]) -> dict[str, Report]:
+    """What some ids hold already, of reports that results show."""
+    query = f"SELECT id, content, mechanism FROM reports WHERE id IN ({_marks(ids)})"
+    return {id: (content, mechanism) for id, content, mechanism in session.rows(query, *sorted(ids))}
 
 
 def _spend(session: Session, hashes: set[str]) -> set[str]:
@@ -309,7 +480,7 @@ def _marks(values: set[str]) -> str:
     return ", ".join("?" for _ in values)
 
 
-def _verdict(submission: Submission, known: dict[str, str], refusal: Verdict) -> Verdict:
+def _verdict(submission: Submission, known: dict[str, Report], refusal: Verdict) -> Verdict:
     if submission.id not in known:
         return refusal
-    return Verdict.ACCEPTED if known[submission.id] == submission.content else Verdict.OTHER_CONTENT
+    return Verdict.ACCEPTED if known[submission.id][0] == submission.content else Verdict.OTHER_CONTENT

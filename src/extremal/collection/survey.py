@@ -5,11 +5,13 @@ Every error names the file, the line and what to write instead. `docs/survey.md`
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import secrets
 import tomllib
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,9 +19,10 @@ from .._common.files import file_name
 from ..errors import ExtremalError, SurveyError
 from ..estimation import promise
 from ..model.prior import Prior
+from ..model.prior_set import PriorSet
 from ..model.reading import EPSILON
-from .published import Kind, SurveyTerms, Wording, subsets_of
-from .tables import LineNumbers, Section, is_number, read_joint, read_prior, read_text
+from .published import Kind, Learn, SurveyTerms, Wording, subsets_of
+from .tables import LineNumbers, Section, is_number, read_between, read_joint, read_prior, read_text
 
 KINDS = get_args(Kind)
 PURPOSES = ("shares", "mean")
@@ -27,6 +30,8 @@ MOST_QUESTIONS = 100
 MOST_ANSWERS = 1000
 MOST_ITEMS = 12  # of a question with several answers: their subsets are listed
 LONGEST_LABEL = 200  # characters
+MOST_LEARNED = 30  # answers of a question whose prior is learned, so that the next mechanism takes seconds
+MOST_STAGES = 20
 ID = "[A-Za-z0-9_-]{8,64}"
 NAME = "[A-Za-z][A-Za-z0-9_-]{0,39}"
 ADDRESS = r"https://\S+|http://(localhost|127\.0\.0\.1)(:\d+)?/\S*"
@@ -34,8 +39,17 @@ OWN_ID = "leave it out: extremal survey check then makes one and keeps it beside
 INTERVALS = f'"each" {promise.ROWS["each"]} (if left out), "all" {promise.ROWS["all"]}'
 PRIOR_EXAMPLE = (
     'write prior = [0.5, 0.3, 0.2], prior = ["50%", "30%", "20%"], prior = {yes = 0.1, no = 0.9}, '
-    'prior = "uniform", or counts = "census.csv"'
+    'prior = "uniform", counts = "census.csv", or prior = "learn"'
 )
+LEAST_STAGE = 200  # people: a stage shows who came early, and few reports tell little
+USUAL_STAGES = (
+    0.05,
+    0.15,
+    0.35,
+)  # of all people, after which a stage ends: each is about twice as long as the last
+USUAL_FORGED = 0.01  # with invitations
+USUAL_DRIFT = 0.05
+USUAL_DELTA = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +57,12 @@ class Question(Wording):
     """A question as the file says. Private ones have an epsilon and a prior, or a mechanism file.
 
     `prior` is that of the answers; with several answers that of their subsets, as texts of 0 and 1 in the order of the
-    items.
+    items. If it is learned, `priors` are all those that are possible before.
     """
 
     epsilon: float | None = None
     prior: Prior | None = None
+    priors: PriorSet | None = None
     mechanism: Path | None = None
     place: str = ""
 
@@ -74,8 +89,9 @@ TERMS = tuple(field.name for field in fields(SurveyTerms))
 TOP = [*TERMS, "question", "joint"]  # the keys of a file, and below those of a question
 KEYS = [
     *("name", "text", "help", "kind", "answers", "required", "epsilon", "prior", "counts", "pseudocount"),
-    *("mechanism", "purpose"),
+    *("mechanism", "purpose", "between"),
 ]
+LEARN = [field.name for field in fields(Learn)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +136,7 @@ def parse_survey(text: str, path: Path) -> Survey:
         people=table.whole("people"),
         confidence=table.share("confidence") or 0.95,
         intervals=table.choice("intervals", promise.KINDS, "each", INTERVALS),
+        learn=_learn(table, questions),
         questions=questions,
         joint=_joint(table, questions),
     )
@@ -154,7 +171,9 @@ def _question(table: Section) -> Question:
     kind: Any = table.choice("kind", KINDS, usual)
     answers, scores = _answers(table, kind)
     if kind == "clear":
-        extra = [k for k in ("epsilon", "prior", "counts", "mechanism", "purpose") if k in table.values]
+        extra = [
+            k for k in ("epsilon", "prior", "counts", "mechanism", "purpose", "between") if k in table.values
+        ]
         if extra:
             raise table.wrong(
                 extra[0],
@@ -220,10 +239,16 @@ def _privacy(table: Section, question: Question) -> Question:
             else None,
         )
     if given == ["mechanism"]:
+        if "between" in table.values:
+            raise table.wrong("between", 'must come with prior = "learn"', remedy="leave it out")
         return replace(question, mechanism=table.file("mechanism"))
     epsilon = table.values["epsilon"]
     if not is_number(epsilon) or not 0 < epsilon <= 50:
         raise table.wrong("epsilon", "must be a number above 0 and at most 50", epsilon, EPSILON)
+    if table.values.get("prior") == "learn":
+        return _learned(table, question, float(epsilon))
+    if "between" in table.values:
+        raise table.wrong("between", 'must come with prior = "learn"', remedy="leave it out")
     try:
         prior, independent = read_prior(table, question.answers, question.kind == "several", given[0])
     except SurveyError:
@@ -233,14 +258,125 @@ def _privacy(table: Section, question: Question) -> Question:
         remedy = error.remedy if error.remedy and "`" not in error.remedy else PRIOR_EXAMPLE
         remedy = "give pseudocount = 1" if given[0] == "counts" and "positive" in problem else remedy
         raise SurveyError(f"{table.at(given[0])}: {problem}", given=error.given, remedy=remedy) from None
-    if epsilon >= prior.epsilon_max:
+    _check_below(table, epsilon, prior.epsilon_max)
+    return replace(question, epsilon=float(epsilon), prior=prior, independent=independent)
+
+
+def _check_below(table: Section, epsilon: float, most: float) -> None:
+    if epsilon >= most:
         raise table.wrong(
             "epsilon",
-            f"must be below {prior.epsilon_max:.4g}, from which on a report may be the true answer",
+            f"must be below {most:.4g}, from which on a report may be the true answer",
             epsilon,
             'choose a smaller one, or write kind = "clear"',
         )
-    return replace(question, epsilon=float(epsilon), prior=prior, independent=independent)
+
+
+def _learned(table: Section, question: Question, epsilon: float) -> Question:
+    """A question whose prior is learned from reports, with the set of all priors that are possible before."""
+    if question.kind not in ("single", "scale"):
+        raise table.wrong(
+            "prior",
+            'must not be "learn" for a question of this kind',
+            question.kind,
+            "only questions of the kinds single and scale can learn; give shares or counts",
+        )
+    if len(question.answers) > MOST_LEARNED:
+        raise table.wrong(
+            "prior",
+            f'can be "learn" for at most {MOST_LEARNED} answers',
+            len(question.answers),
+            "merge rare answers",
+        )
+    between = read_between(table, question.answers)
+    lower, upper = ([between.get(label, (0.0, 1.0))[k] for label in question.answers] for k in (0, 1))
+    try:
+        priors = PriorSet.intervals(lower, upper, question.answers)
+    except ExtremalError as error:
+        raise table.wrong(
+            "between",
+            "must leave shares that sum to 1",
+            f"smallest shares that sum to {math.fsum(lower):.4g}, largest that sum to {math.fsum(upper):.4g}",
+            "widen the ranges",
+        ) from error
+    _check_below(table, epsilon, priors.epsilon_max)
+    return replace(question, epsilon=epsilon, priors=priors, between=between)
+
+
+def _learn(table: Section, questions: tuple[Question, ...]) -> Learn | None:
+    """The table [learn], with what is usual."""
+    given = table.values.get("learn", {})
+    if not isinstance(given, dict):
+        raise table.wrong(
+            "learn", "must be a table", remedy="write [learn] and below it stages = [500, 1500]"
+        )
+    if all(q.between is None for q in questions):
+        if given:
+            raise table.wrong("learn", 'must come with a question that has prior = "learn"')
+        return None
+    part = Section(given, table.places, table.folder, "learn")
+    part.only(LEARN)
+    people, invitation = table.whole("people"), table.flag("invitation", False)
+    if people is None:
+        raise table.wrong(
+            "people",
+            "must be given where a prior is learned: stages are parts of them",
+            "nothing",
+            "people = 5000",
+        )
+    forged = part.number_of("forged", lambda x: 0 <= x < 1, "a share from 0 to below 1")
+    if forged is None and not invitation:
+        raise part.wrong(
+            "forged",
+            "must be given where anybody can answer: the largest share of reports that may be made up",
+            "nothing",
+            "forged = 0.01 allows for 1%; or give each person one link with invitation = true",
+        )
+    drift = part.number_of("drift", lambda x: 0 <= x < 2, "a number from 0 to below 2")
+    return Learn(
+        _stages(part, people),
+        USUAL_FORGED if forged is None else forged,
+        USUAL_DRIFT if drift is None else drift,
+        part.share("delta") or USUAL_DELTA,
+    )
+
+
+def _stages(part: Section, people: int) -> tuple[int, ...]:
+    """After how many people in all each stage ends but the last."""
+    given = part.values.get("stages")
+    if given is None:
+        ends: list[int] = []
+        for share in USUAL_STAGES:
+            last = ends[-1] if ends else 0
+            end = max(round(share * people), last + LEAST_STAGE)
+            if end + LEAST_STAGE <= people:
+                ends.append(end)
+        if not ends:
+            raise part.wrong(
+                "stages",
+                f"need {2 * LEAST_STAGE} people: no stage has fewer than {LEAST_STAGE}",
+                f"people = {people}",
+                "ask more people, or give a prior",
+            )
+        return tuple(ends)
+    wholes = isinstance(given, list) and all(isinstance(x, int) and not isinstance(x, bool) for x in given)
+    if not wholes or not 1 <= len(given) <= MOST_STAGES:
+        raise part.wrong(
+            "stages",
+            f"must be a list of 1 to {MOST_STAGES} whole numbers of people",
+            given,
+            "e.g. [500, 1500, 3500]",
+        )
+    if given[-1] >= people:
+        raise part.wrong("stages", "must end before all people were asked", given, f"below people = {people}")
+    if any(end - start < LEAST_STAGE for start, end in pairwise([0, *given, people])):
+        raise part.wrong(
+            "stages",
+            f"must have at least {LEAST_STAGE} people in each stage, also in the last: a stage shows who came early",
+            given,
+            f"numbers count all people asked until then, of {people}: [500, 1500] are stages of 500 and 1000",
+        )
+    return tuple(given)
 
 
 def _joint(table: Section, questions: tuple[Question, ...]) -> Joint | None:
@@ -252,7 +388,16 @@ def _joint(table: Section, questions: tuple[Question, ...]) -> Joint | None:
             "joint", "must be a table", remedy='write [joint] and below it counts = "cross-table.csv"'
         )
     part = Section(given, table.places, table.folder, "joint")
-    return Joint(*read_joint(part, {q.name: q.inputs for q in questions}))
+    joint = Joint(*read_joint(part, {q.name: q.inputs for q in questions}))
+    for q in questions:
+        if q.name in joint.questions and q.between is not None:
+            raise part.wrong(
+                "counts",
+                "must not name a question whose prior is learned: the table has its shares",
+                q.name,
+                "give its shares as prior",
+            )
+    return joint
 
 
 # A first survey

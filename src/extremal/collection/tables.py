@@ -184,6 +184,25 @@ def read_prior(table: Section, answers: tuple[str, ...], several: bool, key: str
     return Prior(values, expected), False
 
 
+def read_between(table: Section, answers: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """The ranges of shares that are sure, by answer: between = { yes = "1% to 40%" }."""
+    example = 'e.g. between = { yes = "1% to 40%" }'
+    given = table.values.get("between", {})
+    if not isinstance(given, dict):
+        raise table.wrong("between", "must be a table of answers with ranges of their shares", given, example)
+    found = {}
+    for label, text in given.items():
+        name = " ".join(label.split())
+        if name not in answers:
+            raise table.wrong("between", "must name answers", label, f"answers are {', '.join(answers[:8])}")
+        ends = [number(part) for part in text.split(" to ")] if isinstance(text, str) else []
+        known = [end for end in ends if end is not None and is_number(end)]
+        if len(ends) != 2 or len(known) != 2 or not 0 <= known[0] <= known[1] <= 1:
+            raise table.wrong("between", 'must have ranges like "1% to 40%"', f"{label} = {text!r}", example)
+        found[name] = (known[0], known[1])
+    return found
+
+
 def _numbers(table: Section, key: str, several: bool) -> tuple[list[str] | None, Any]:
     """Labels, if there are any, and numbers; percentages are texts."""
     given = table.values[key]

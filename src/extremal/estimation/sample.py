@@ -84,6 +84,7 @@ def store_table(
 ) -> NamedColumns:
     """Columns of a survey's reports."""
     stored.check_clear(others)
+    stored.check_one_mechanism(reports)
     wanted = list(dict.fromkeys([*reports, *others]))
     columns = _complete(stored.columns(wanted), reports, missing)
     drawn = {

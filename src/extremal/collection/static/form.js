@@ -131,7 +131,7 @@ async function begin() {
   let load;
   try {
     const digest = document.querySelector("meta[name=survey]").content;
-    const [text, module] = await Promise.all([get("survey.json", digest), import("./extremal.js")]);
+    const [text, module] = await Promise.all([get(`survey.json?${encodeURIComponent(digest)}`, digest), import("./extremal.js")]);
     ({ load, kept } = module);
     survey = JSON.parse(text);
     if (typeof survey.id !== "string" || !/^[\w-]{8,64}$/.test(survey.id)) throw new Error("It has no id.");

@@ -362,6 +362,10 @@ def test_a_survey_says_which_intervals_its_results_have(here, kind):
         assert [row["high"] for row in question["rows"]] == pytest.approx(
             [row["upper"] for row in rows], abs=1e-9
         )
+    looked = json.loads(run("estimate", "survey.db", "--intervals", "always", "--json").out)["questions"]
+    for question in document["questions"][:1]:  # of one column: nothing divides the error
+        ends = [[row["lower"], row["upper"]] for row in looked[question["name"]]["tables"][0]["rows"]]
+        assert [row["always"] for row in question["rows"]] == [pytest.approx(pair, abs=1e-9) for pair in ends]
     # An item is a question of its own; all three together divide the error.
     level = 0.95 if kind == "each" else 1 - 0.05 / 3
     with open_store("survey.db") as store:

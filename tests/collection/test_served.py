@@ -203,16 +203,22 @@ def test_the_researcher_watches_the_results(served, published, device):
         [
             row["label"],
             f"{100 * row['share']:.1f}%",
-            f"{100 * row['low']:.1f}% – {100 * row['high']:.1f}%",
+            f"{100 * row['low']:.1f}% – {100 * row['high']:.1f}%\n"
+            f"{100 * row['always'][0]:.1f}% – {100 * row['always'][1]:.1f}%",
         ]
         for question in figures["questions"]
         for row in question["rows"]
     ]
     mean = next(question["mean"] for question in figures["questions"] if question["mean"])
     assert f"Mean score {mean['share']:.2f}" in page.inner_text("#questions")
-    assert page.inner_text("#questions").count("Intervals: about 95% for each row by itself") == len(
+    said = page.inner_text("#questions")
+    assert said.count("Intervals: about 95% for each row by itself") == len(figures["questions"])
+    assert said.count("Intervals: at least 95% for all rows together, at every look") == len(
         figures["questions"]
     )
+    head = page.inner_text("thead >> nth=0")
+    assert "95% interval\neach by itself" in head
+    assert "at every look" in head
     needed = max(question["needed"] or 0 for question in figures["questions"])
     assert f"{needed - 300:,} more to go." in page.inner_text("#wanted")
     assert "the width you want (20 percentage points)" in page.inner_text("#wanted")
@@ -242,9 +248,19 @@ def test_results_need_the_secret(served, device):
     page.wait_for_selector("#problem:visible")
     assert "not the right one" in page.inner_text("#problem")
     assert barriers(page) == []
+    asked = []
+    page.route(
+        "**/results.json", lambda route: asked.append(route)
+    )  # nothing comes back until the test says so
     page.fill("#secret", secret)
     page.keyboard.press("Enter")
+    page.wait_for_selector("#loading:visible")
+    assert "Loading" in page.inner_text("#loading")
+    while not asked:
+        page.wait_for_timeout(20)
+    asked[0].continue_()
     page.wait_for_selector("#results:visible")
+    assert page.is_hidden("#loading")
     assert page.is_hidden("#problem")
 
 

@@ -195,19 +195,24 @@ def tables(part: Part, found: Any) -> list[IntervalTable]:
 def _result(
     question: Asked, drawn: Drawn, people: int | None, confidence: float, intervals: str
 ) -> dict[str, Any]:
-    # With "all" the intervals of all parts of a question hold together.
-    level = confidence if intervals == "each" else 1 - (1 - confidence) / len(question.parts)
+    # With "all" and "always" the intervals of all parts of a question hold together.
+    together = 1 - (1 - confidence) / len(question.parts)
+    level = confidence if intervals == "each" else together
     rows: list[dict[str, Any]] = []
-    mean, promise, notes = None, None, []
+    mean, promise, always, notes = None, None, None, []
     for part in question.parts:
         found = estimated(drawn[part.column], level, intervals)
         if found is None:
             continue
-        shares, *means = tables(part, found)
-        rows += [_row(row, row["label"]) for row in shares.rows()]
-        mean = _row(means[0].rows()[0], "mean") if means else None
-        promise = replace(shares.promise, confidence=confidence).note(SURVEY)
-        notes += [_sentence(note) for note in found.notes() if note.startswith("WARNING")]
+        looked = replace(found, confidence=together, intervals="always")
+        shares, *means = (
+            _rows(*both) for both in zip(tables(part, found), tables(part, looked), strict=True)
+        )
+        rows += shares
+        mean = {**means[0][0], "label": "mean"} if means else None
+        promise = replace(found.promise, confidence=confidence).note(SURVEY)
+        always = str(replace(looked.promise, confidence=confidence))
+        notes += [_sentence(note) for note in looked.other_notes() if "WARNING" in note or "stage" in note]
     if rows and question.kind == "scale" and question.purpose == "mean":
         notes.insert(0, "The reports are made for the mean: single shares are less exact.")
     if question.kind == "clear":
@@ -221,12 +226,23 @@ def _result(
         "mean": mean,
         "needed": people,
         "promise": None if promise is None else _sentence(promise),
+        "always": None if always is None else _sentence(always),
         "note": " ".join(notes) or None,
     }
 
 
-def _row(row: Mapping[str, Any], label: str) -> dict[str, Any]:
-    return {"label": label, "share": row["estimate"], "low": row["lower"], "high": row["upper"]}
+def _rows(table: IntervalTable, looked: IntervalTable) -> list[dict[str, Any]]:
+    """The rows of a table, each with its interval for every look, too."""
+    return [
+        {
+            "label": row["label"],
+            "share": row["estimate"],
+            "low": row["lower"],
+            "high": row["upper"],
+            "always": [other["lower"], other["upper"]],
+        }
+        for row, other in zip(table.rows(), looked.rows(), strict=True)
+    ]
 
 
 def _sentence(text: str) -> str:

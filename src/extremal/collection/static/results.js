@@ -43,6 +43,7 @@ async function refresh() {
     $("results").hidden = true;
     return;
   }
+  $("loading").hidden = Boolean(shown);
   try {
     const text = await (await ask("results.json")).text();
     if (text !== shown) render(JSON.parse(text));
@@ -51,8 +52,12 @@ async function refresh() {
     problem("");
   } catch (error) {
     problem(error instanceof TypeError ? "The server does not answer. This page tries again." : error.message);
-    if (!secret) return refresh();
+    if (!secret) {
+      $("loading").hidden = true;
+      return refresh();
+    }
   }
+  $("loading").hidden = true;
   timer = setTimeout(refresh, document.hidden ? 10 * REFRESH : REFRESH);
   return undefined;
 }
@@ -92,27 +97,35 @@ function progress({ reports, closed, wanted, questions }) {
     "Results grow in steps of five reports, so that two looks never show what one person sent. The newest five to nine reports follow when you close the survey.";
 }
 
-function bar({ share, low, high }) {
-  const band = make("i", {});
-  band.style.left = percent(low);
-  band.style.width = percent(high - low);
+/** The interval, that for every look behind it, and the share. */
+function bar({ share, low, high, always }) {
+  const bands = [["u", ...always], ["i", low, high]].map(([tag, from, to]) => {
+    const band = make(tag, {});
+    band.style.left = percent(from);
+    band.style.width = percent(to - from);
+    return band;
+  });
   const mark = make("b", {});
   mark.style.left = percent(share);
-  const track = make("div", { className: "track" }, band, mark);
+  const track = make("div", { className: "track" }, ...bands, mark);
   track.setAttribute("aria-hidden", "true"); // the figures stand beside it
   return track;
 }
 
-function card({ text, rows, mean, needed, promise, note }, { confidence, reports }) {
+const look = (text) => make("span", { className: "look" }, text);
+const key = (kind, text) => make("p", { className: "small" }, make("span", { className: `key ${kind}`, ariaHidden: "true" }), text);
+
+function card({ text, rows, mean, needed, promise, always, note }, { confidence, intervals, reports }) {
   const level = `${Math.round(100 * confidence)}% interval`;
-  const head = ["Answer", "Share", level, ""].map((title) =>
-    title ? make("th", { scope: "col" }, title) : make("td", { className: "bar" }));
+  const kind = intervals === "all" ? "all together" : "each by itself";
+  const head = [["Answer"], ["Share"], [level, look(kind), look("below: at every look")], []].map((title) =>
+    title.length ? make("th", { scope: "col" }, ...title) : make("td", { className: "bar" }));
   const lines = rows.flatMap((row) => {
     const wide = make("td", { className: "bar" }, bar(row));
     const narrow = make("tr", { className: "bar" }, make("td", { colSpan: 3 }, bar(row)));
     return [
       make("tr", {}, make("th", { scope: "row", dir: "auto" }, row.label), make("td", {}, percent(row.share)),
-        make("td", {}, `${percent(row.low)} – ${percent(row.high)}`), wide),
+        make("td", {}, `${percent(row.low)} – ${percent(row.high)}`, look(row.always.map(percent).join(" – "))), wide),
       narrow,
     ];
   });
@@ -121,10 +134,10 @@ function card({ text, rows, mean, needed, promise, note }, { confidence, reports
     section.append(make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines)));
   }
   if (mean) {
-    const [share, low, high] = [mean.share, mean.low, mean.high].map((score) => score.toFixed(2));
-    section.append(make("p", {}, `Mean score ${share} (${level} ${low} – ${high})`));
+    const [share, low, high, least, most] = [mean.share, mean.low, mean.high, ...mean.always].map((score) => score.toFixed(2));
+    section.append(make("p", {}, `Mean score ${share} (${level} ${low} – ${high})`, look(`At every look ${least} – ${most}`)));
   }
-  if (promise) section.append(make("p", { className: "small" }, promise));
+  if (promise) section.append(key("", promise), key("wide", always));
   if (needed && reports < needed) {
     section.append(make("p", { className: "small" }, `${whole.format(needed - reports)} more reports for the wanted width.`));
   }

@@ -28,12 +28,12 @@ PACKAGES = [
     "optimization",
     "draw",  # knows no certificate; a certified mechanism draws
     "certification",
+    "lists",
     "release",
     "collection.published",
     "collection.database",
     "collection.store",  # reports are estimated from the store of a survey as from a file
     "estimation",
-    "large",
     "auditing",
     "collection",
     "studies",
@@ -47,6 +47,7 @@ PUBLIC = {
     "composition",
     "datasets",
     "keys",
+    "large",
     "measures",
     "noise",
     "numeric",

@@ -10,7 +10,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification.weights import TOTAL
-from extremal.large.windows import _digest, pack
+from extremal.lists.windows import _digest, pack
 from tests.support.draws import by_node
 
 pytestmark = pytest.mark.skipif(

@@ -1,4 +1,4 @@
-"""Drawing a start and a step: see `large.leakage` for what they mean.
+"""Drawing a start and a step: see `lists.leakage` for what they mean.
 
 One 64-bit word gives the step, another the place of the answer in the set. The step's word knows nothing of the answer:
 with a key it is made from the id alone. Of the 2^62 values that the second word can take, every place has a whole

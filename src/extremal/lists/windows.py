@@ -1,8 +1,8 @@
 """Windows: reports that are a start and a step, for estimating shares of many answers. Proved when they are built.
 
-What is certified are whole numbers, the weights of the places of an answer (`large.drawing`). With the largest weight
+What is certified are whole numbers, the weights of the places of an answer (`lists.drawing`). With the largest weight
 W, weights of at least A inside the set and B outside of it, and m the exact mass of the lightest answers that fill a
-set, every report (step, start) has a lift of at most W / (B + (A - B) m): see `large.leakage`. Under every prior it is
+set, every report (step, start) has a lift of at most W / (B + (A - B) m): see `lists.leakage`. Under every prior it is
 at most W / B, the level of local differential privacy.
 """
 
@@ -43,7 +43,7 @@ from .leakage import LARGEST, Choice, Supports, best_choice, doubt_of_windows, l
 from .steps import Cosets, Progressions, Steps, is_prime
 
 FORMAT = "extremal-windows"
-VERSION = 2  # the first version had no steps: see `large.steps`
+VERSION = 2  # the first version had no steps: see `lists.steps`
 MEMBERS = ("format", "version", "epsilon", "answers", "labels", "prior", "prime", "size", "inside", "outside")
 PURPOSE = b"extremal-windows-digest-1\0"
 SHORT = 2.0**-50  # of the odds, that they are lowered by until the proof holds
@@ -57,7 +57,7 @@ class Windows:
     """Reports that stand for a set of answers each: a start and a public step. Make them with `large.windows`.
 
     A report is one whole number, step · prime + start. Its set is `size` numbers modulo `prime`: start + D, where D are
-    the first places of the step (`large.steps`). The step is drawn without a look at the answer.
+    the first places of the step (`lists.steps`). The step is drawn without a look at the answer.
 
     Attributes
     ----------

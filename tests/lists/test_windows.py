@@ -26,9 +26,9 @@ from extremal.errors import (
     PriorError,
     ValuesError,
 )
-from extremal.large import counting, leakage
-from extremal.large import leakage as theory
-from extremal.large.steps import Cosets, Progressions, next_prime
+from extremal.lists import counting, leakage
+from extremal.lists import leakage as theory
+from extremal.lists.steps import Cosets, Progressions, next_prime
 from extremal.randomness import SeededWords
 from tests.support.wording import refused
 

@@ -1,4 +1,4 @@
-"""Shares from reports that are a start and a step each (`large.leakage`), counted by `large.counting`.
+"""Shares from reports that are a start and a step each (`lists.leakage`), counted by `lists.counting`.
 
 The set of a report holds an answer z with probability Q + (P - Q) share(z), whatever the other shares are. The number
 of sets that hold z is binomial, and (C_z / n - Q) / (P - Q) is an unbiased estimate of the share; Clopper and Pearson's
@@ -25,9 +25,12 @@ from .._common.threads import one_thread
 from .._common.types import Floats, Ints
 from .._common.words import shorten
 from ..errors import ValuesError
-from ..estimation.approximate import FEW, covering, pulls
-from ..estimation.interval_table import IntervalTable
-from ..estimation.intervals import (
+from ..lists.counting import held, members_held
+from ..lists.windows import Windows
+from ..model.labels import Labels
+from .approximate import FEW, covering, pulls
+from .interval_table import IntervalTable
+from .intervals import (
     VARIANCE_SHARE,
     Bounds,
     Spread,
@@ -37,11 +40,8 @@ from ..estimation.intervals import (
     side_of,
     upper_limit,
 )
-from ..estimation.likelihood import unexplained
-from ..estimation.promise import Promise, check_kind
-from ..model.labels import Labels
-from .counting import held, members_held
-from .windows import Windows
+from .likelihood import unexplained
+from .promise import Promise, check_kind
 
 
 class Range(NamedTuple):

@@ -1,7 +1,7 @@
 """Subset selection for alphabets of any size: a report is a start and a step, and stands for a set of answers.
 
 Answers are numbered 0, 1, 2, … below a prime p. The set of a report is start + D, where D are the first d places of the
-step (`large.steps`). The step is drawn first, without a look at the answer; it is the public seed of the report. Given
+step (`lists.steps`). The step is drawn first, without a look at the answer; it is the public seed of the report. Given
 the step, the place of x - start decides how likely the start is:
 
     P(start | step, x) = A if x is in the set, else B,   with   d A + (p - d) B = 1.

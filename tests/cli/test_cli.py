@@ -32,6 +32,10 @@ def survey(tmp_path, monkeypatch):
     Path("habits.csv").write_text("id,smokes,drinks\n" + "".join(habits))
     for k in (1, 2):
         Path(f"wave{k}.csv").write_text("id,answer\n" + "".join(f"{i},{(k * i) % 4}\n" for i in range(400)))
+    towns = {"Lyon": 50, "Nice": 30, **{f"Town {k}": 1 + k % 7 for k in range(300)}}
+    Path("towns.csv").write_text("answer,count\n" + "".join(f"{x},{n}\n" for x, n in towns.items()))
+    homes = rng.choices(list(towns), list(towns.values()), k=500)
+    Path("homes.csv").write_text("id,town\n" + "".join(f"{k},{x}\n" for k, x in enumerate(homes)))
     return write_survey(tmp_path)
 
 

@@ -314,13 +314,13 @@ def test_windows_disclose_the_answers_where_a_tenth_of_the_doubt_is_left(answers
     w = ex.large.windows(answers, epsilon)
     before, after = wrong_guesses(w)
     told = after <= before / 10
-    assert w._doubt.disclosed == told
-    assert w._doubt.before == pytest.approx(float(before))
+    assert w.doubt.disclosed == told
+    assert w.doubt.before == pytest.approx(float(before))
     assert told == ((answers, epsilon) in TOLD)
     if told or w.size == 1:
-        assert w._doubt.after == pytest.approx(float(after), rel=1e-9, abs=1e-17)
+        assert w.doubt.after == pytest.approx(float(after), rel=1e-9, abs=1e-17)
     else:
-        assert w._doubt.after <= float(after) + 1e-12  # a bound, where that is enough
+        assert w.doubt.after <= float(after) + 1e-12  # a bound, where that is enough
     some = ["a"] if answers is SKEWED else [0]
     if told:
         with refused(DisclosureError, "mechanism", "protects nobody"):
@@ -341,7 +341,7 @@ def test_sets_of_several_disclose_answers_of_which_one_is_much_commoner():
             for step in range(4)
         ]
         assert np.mean(found) == pytest.approx(float(after), rel=1e-9, abs=1e-15)
-        assert w._doubt.disclosed == (after <= before / 10)
+        assert w.doubt.disclosed == (after <= before / 10)
 
 
 def test_of_many_answers_some_steps_are_enough(monkeypatch):

@@ -22,10 +22,12 @@ TOO_FEW = "there are too few reports to say anything"
 NOTHING_ABOUT_SHARES = "these reports tell next to nothing about single shares"
 
 
-def disclosure(certified: ex.Certified) -> list[str]:
+def disclosure(certified: ex.Certified | ex.large.Windows) -> list[str]:
     """That reports disclose the answers, or come close, where they do."""
     from extremal.auditing.advice import disclosure as found
 
+    if isinstance(certified, ex.large.Windows):
+        return [f"WARNING: no protection: {certified.doubt}"] if certified.doubt.disclosed else []
     return found(certified)
 
 

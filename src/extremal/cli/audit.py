@@ -68,6 +68,7 @@ def audit(
     *,
     prior: str | None = None,
     epsilon: float | None = None,
+    answer: str | None = None,
     markdown: bool = False,
     page: PageOptions,
     output: Output,
@@ -84,6 +85,8 @@ def audit(
         A mechanism file (or matrix, with --prior); "-" for a pipe.
     epsilon : -e LIMIT
         The limit to check: exit status 1 if a report leaks more.
+    answer : LABEL
+        Of a list: say what a report tells about this answer.
     markdown
         Print the whole audit as a Markdown page.
 
@@ -92,6 +95,7 @@ def audit(
     extremal audit mechanism.json
     extremal audit mechanism.json --epsilon 0.7 --json
     extremal audit mechanism.json --report-file report.html
+    extremal audit towns.json --answer Lyon
     extremal design --prior 0.5,0.3,0.2 -e 0.7 -o - | extremal audit - --markdown
     """
     if epsilon is not None:
@@ -105,7 +109,14 @@ def audit(
         if tested.violation:
             raise CheckFailed("")
         return
-    made = _audit(str(source), prior)
+    read = read_mechanism(str(source))
+    if isinstance(read, ex.large.Windows):
+        from .lists import alone, audit_list
+
+        alone("a list", prior=prior, markdown=markdown, report_file=page.report_file, output=output.target)
+        return audit_list(read, epsilon, answer, output)
+    options.only_with("the file of a list", answer=answer)
+    made = _audit(read, prior)
     if page.report_file is not None:
         write_text(page.report_file, made.page(page.title, str(source)), output.overwrite)
     output.table([] if output.target is None else made.rows())
@@ -161,9 +172,8 @@ def _give(result: AuditResult | PairsResult, output: Output, markdown: bool) -> 
         output.give(result)
 
 
-def _audit(source: str, prior: str | None) -> AuditResult:
+def _audit(found: ex.Certified | ex.Mechanism, prior: str | None) -> AuditResult:
     """The audit of a mechanism file, or of a matrix under a prior."""
-    found = read_mechanism(source)
     chosen: ex.Prior | ex.PriorSet
     if prior is not None:
         chosen = renamed(parse_prior(prior), found.inputs)

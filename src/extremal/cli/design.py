@@ -31,6 +31,7 @@ def design(
     epsilon: float,
     source: options.PriorOptions,
     learning: options.LearnOptions,
+    answers: str | None = None,
     utility: options.Utility = "shares",
     robust: bool = False,
     confidence: float = 0.95,
@@ -56,6 +57,9 @@ def design(
 
     Parameters
     ----------
+    answers : --list FILE
+        Instead of a prior: a CSV file of up to millions of answers, such as towns. Its first line names its columns:
+        answer and, if you have it, count. Without counts the limit holds whatever the prior is.
     robust
         Keep epsilon for every prior that fits the counted sample, not only for the shares in it.
     confidence
@@ -76,10 +80,26 @@ def design(
     extremal design --data habits.csv --columns smokes,drinks -e 0.7 -o joint.json
     extremal design --prior any --labels never,once,often -e 0.7 -o m1.json
     extremal design --from-reports stage1.csv --mechanism m1.json -e 0.7 -o m2.json
+    extremal design --list towns.csv -e 1 -o towns.json
     """
     from extremal._common.checks import whole
 
     output.check()
+    if answers is not None:
+        from .lists import alone, design_list
+
+        other = {
+            **vars(source),
+            **vars(learning),
+            "pseudocount": None,
+            "delimiter": None,
+            "utility": utility,
+            "confidence": confidence,
+        }
+        usual = {"missing": "refuse", "forged": 0.0, "drift": 0.05, "utility": "shares", "confidence": 0.95}
+        given = {name: options.other_than(usual.get(name), value) for name, value in other.items()}
+        alone("--list", **given, robust=robust, tolerance=tolerance, time_limit=time_limit, people=people)
+        return design_list(answers, epsilon, source, allow_true_answers, output)
     if people is not None:
         whole(people, "people", least=1, most=MOST_PEOPLE)
     known = _known(source, learning, robust, confidence)
@@ -322,6 +342,14 @@ def certify(
     output.check()
     try:
         found = read_mechanism(source)
+        if isinstance(found, ex.large.Windows):
+            from .lists import ListResult, alone
+
+            alone("a list", prior=prior, epsilon=epsilon)
+            check_protected(found.doubt, allow_true_answers)
+            output.mechanism(found)
+            output.give(ListResult(found, output.target))
+            return
         with progress("proving"):
             if not isinstance(found, ex.Certified) and (prior is None or epsilon is None):
                 raise PriorError(

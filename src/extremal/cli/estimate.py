@@ -13,7 +13,16 @@ from extremal.model.reading import split_labels
 
 from . import advice, options, show
 from .failure import CheckFailed
-from .inputs import check_columns, chosen_columns, file_or_stdin, load_mechanisms, named_label, report_counts
+from .inputs import (
+    check_columns,
+    chosen_columns,
+    file_or_stdin,
+    load_mechanisms,
+    named_label,
+    read_mechanism,
+    report_counts,
+    the_certified,
+)
 from .output import Output
 from .progress import progress
 from .stored import Beside, estimate_store
@@ -81,6 +90,8 @@ class ExtraOptions:
     group : NAME=A,B
         Also the share of several answers together, e.g. ever=once,often; may be repeated; put quotes around an answer
         that holds a comma.
+    groups : FILE
+        Of a list: also the shares of the groups that the column group of the CSV file of the list names.
     mean
         Also the mean of the answers, which must be numbers.
     scores : A=0,B=1
@@ -92,6 +103,7 @@ class ExtraOptions:
     """
 
     group: list[str] | None = None
+    groups: str | None = None
     mean: bool = False
     scores: str | None = None
     safe: str | None = None
@@ -104,6 +116,7 @@ def estimate(
     reports: ReportOptions,
     question: str | None = None,
     by: str | None = None,
+    top: int | None = None,
     people: options.SampleOptions,
     how: IntervalOptions,
     more: ExtraOptions,
@@ -125,6 +138,8 @@ def estimate(
         Which question of a survey; all of them if left out.
     by : NAME
         Also estimate every group in this column; A,B for combinations of columns.
+    top : N
+        Of a list: only the N most frequent answers, with intervals that hold although they were chosen by the reports.
 
     Examples
     --------
@@ -133,6 +148,7 @@ def estimate(
     extremal estimate private.csv --column answer --mechanism mechanism.json --intervals all -o estimates.csv
     extremal estimate together.csv --columns smokes,drinks --mechanism joint.json
     extremal estimate stage1.csv stage2.csv --mechanism m1.json --mechanism m2.json
+    extremal estimate reports.csv --column town --mechanism towns.json --top 50
     """
     from extremal.collection.store import is_store
 
@@ -162,9 +178,16 @@ def estimate(
         raise OptionError(
             "--mechanism must be given for a file, --question for the store of a survey", given=sources[0]
         )
-    certified = load_mechanisms(sources, mechanisms)
     if more.stages and len(sources) == 1:
         raise OptionError("--stages is for several files", given="one", remedy="leave it out")
+    drew = read_mechanism(mechanisms[0]) if len(sources) == len(mechanisms) == 1 else None
+    if isinstance(drew, ex.large.Windows):
+        from .lists import estimate_list
+
+        _check_list_options(by, people, reports, how, more)
+        return estimate_list(sources[0], drew, top, reports, how, more, output, interval_rows)
+    options.only_with("the file of a list", top=top, groups=more.groups)
+    certified = load_mechanisms(sources, mechanisms) if drew is None else [the_certified(drew, mechanisms[0])]
     chosen = chosen_columns(reports.column, reports.columns)
     if more.group and isinstance(chosen, tuple):
         raise OptionError(
@@ -237,6 +260,21 @@ def _reports(
         column: Any = chosen or only_column(open_data(path, [], **kind))
         more = [*(groups or []), *(() if sample is None else sample.names)]
         return read_table(path, column, more, missing=missing, **kind)
+
+
+def _check_list_options(
+    by: str | None,
+    people: options.SampleOptions,
+    reports: ReportOptions,
+    how: IntervalOptions,
+    more: ExtraOptions,
+) -> None:
+    """Refuse options that a list does not know."""
+    from .lists import alone
+
+    unused = {name: getattr(more, name) for name in ("mean", "scores", "safe", "stages")}
+    method = options.other_than("maximum-likelihood", how.method)
+    alone("a list", by=by, columns=reports.columns, method=method, **unused, **vars(people))
 
 
 def _estimate(
@@ -335,8 +373,8 @@ def tell_tables(out: Console, tables: dict[str, IntervalTable]) -> None:
         show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
 
 
-def interval_rows(out: Console, table: IntervalTable) -> Any:
-    """All rows of a table; with a picture of the intervals where it fits."""
+def interval_rows(out: Console, table: IntervalTable, most: int | None = None) -> Any:
+    """All rows of a table, or so many; with a picture of the intervals where it fits."""
     low, top = min(float(table.lower.min()), 0.0), max(float(table.upper.max()), 1e-9)
     rows = [
         (
@@ -361,7 +399,7 @@ def interval_rows(out: Console, table: IntervalTable) -> Any:
         "std error",
         f"{low:.3g} … {top:.3g}",
     )
-    return show.table(head, rows, (*range(len(table.by) + 1), len(head) - 1), most=None)
+    return show.table(head, rows, (*range(len(table.by) + 1), len(head) - 1), most=most)
 
 
 def _figure(value: float, top: float) -> str:

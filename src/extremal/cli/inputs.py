@@ -184,22 +184,24 @@ def naming(path: str) -> Iterator[None]:
         raise error.within(f"{'standard input' if path == '-' else path}: ", type(error)) from None
 
 
-def read_mechanism(path: str) -> ex.Certified | ex.Mechanism:
-    """What a file holds or standard input: a certified mechanism, proved anew, or a plain matrix."""
+def read_mechanism(path: str) -> ex.Certified | ex.Mechanism | ex.large.Windows:
+    """What a file holds or standard input: a certified mechanism or a list, proved anew, or a plain matrix."""
     text = read_text(path)
     with progress("proving the mechanism"), naming(path):
         return _mechanism(text)
 
 
-def _mechanism(text: str) -> ex.Certified | ex.Mechanism:
+def _mechanism(text: str) -> ex.Certified | ex.Mechanism | ex.large.Windows:
     """JSON (a list of rows, or with inputs and outputs) or CSV of numbers."""
+    from extremal.lists.windows import FORMAT
+
     if not text.strip():
         raise FormatError("it is empty", remedy="give a mechanism file")
     if text.lstrip()[:1] not in ("{", "["):
         return _matrix_csv(text)
     document = read_json(text, "a mechanism")
     if isinstance(document, dict) and "format" in document:
-        return ex.Certified.from_json(text)
+        return (ex.large.Windows if document["format"] == FORMAT else ex.Certified).from_json(text)
     if isinstance(document, dict) and isinstance(document.get("mechanism"), dict):
         document = document["mechanism"]  # what `extremal design --json` prints
     if isinstance(document, list):
@@ -216,7 +218,16 @@ def _mechanism(text: str) -> ex.Certified | ex.Mechanism:
 
 def load_mechanism(path: str) -> ex.Certified:
     """The certified mechanism in a file, proved anew."""
-    found = read_mechanism(path)
+    return the_certified(read_mechanism(path), path)
+
+
+def the_certified(found: object, path: str) -> ex.Certified:
+    """What was read from a file, if it is a certified mechanism."""
+    if isinstance(found, ex.large.Windows):
+        raise FormatError(
+            f"must be a mechanism with a matrix, not the file of a list: {path}",
+            remedy="lists are for privatize, estimate, audit and certify",
+        )
     if not isinstance(found, ex.Certified):
         raise FormatError(
             f"not a certified mechanism: {path}",

@@ -78,7 +78,7 @@ class MechanismOutput(Output):
         """Refuse what cannot be written, before any work is done."""
         check_target(self.target, self.overwrite, self.as_json)
 
-    def mechanism(self, certified: ex.Certified) -> None:
+    def mechanism(self, certified: ex.Certified | ex.large.Windows) -> None:
         """Write the mechanism file, if a target was given."""
         if self.target is not None:
             write_text(self.target, certified.to_json(), self.overwrite)

@@ -12,7 +12,15 @@ from extremal._common.words import counted
 from extremal.errors import FileError, OptionError, ValuesError
 
 from . import advice, options, show
-from .inputs import check_columns, chosen_columns, file_or_stdin, load_keyed, load_mechanism, named_label
+from .inputs import (
+    check_columns,
+    chosen_columns,
+    file_or_stdin,
+    load_keyed,
+    named_label,
+    read_mechanism,
+    the_certified,
+)
 from .output import Output, check_own_files, check_table, check_target, write_table
 from .progress import progress
 
@@ -21,7 +29,7 @@ if TYPE_CHECKING:
 
     from extremal.release.files.source import Data
 
-    Jobs = dict[Any, ex.Certified]
+    Jobs = dict[Any, Any]  # mechanisms, or a list
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ def privatize(
     source : FILE
         CSV, Parquet, SPSS (.sav) or Stata (.dta) file; "-" reads from a pipe.
     mechanism : -m FILE
-        The certified mechanism of the column; one for each --column.
+        The certified mechanism of the column, or the file of its list; one for each --column.
     output : -o FILE
         Where to write the reports; "-" for a pipe.
     column : NAME
@@ -90,6 +98,7 @@ def privatize(
     extremal privatize - -o - --column answer --mechanism mechanism.json < survey.csv > piped.csv
     extremal privatize habits.csv -o together.csv --columns smokes,drinks --mechanism joint.json
     extremal privatize later.csv -o stage2.csv --column answer --mechanism m2.json
+    extremal privatize homes.csv -o reports.csv --column town --mechanism towns.json
     """
     from extremal.release.files.privatize import FileOptions
     from extremal.release.files.source import open_data
@@ -99,7 +108,17 @@ def privatize(
     book = _ledger(release.ledger, drawing.key_file)
     own = [*mechanism, *(name for name in (drawing.key_file, book) if name is not None)]
     check_own_files(output, own, "the mechanism, the key or the ledger")
-    loaded = [load_mechanism(path) for path in mechanism]
+    found = [read_mechanism(path) for path in mechanism]
+    if isinstance(one := found[0], ex.large.Windows):
+        from .lists import alone, privatize_list
+
+        alone("a list", columns=columns, mechanism=mechanism[1:], column=(column or [])[1:])
+        name, done, all_columns = privatize_list(
+            source, one, column[0] if column else None, drawing, release, reading, output, book
+        )
+        result = PrivatizeResult(output, {name: one}, done, [name], all_columns, drawing.key_file)
+        return _told(result, release.as_json)
+    loaded = [the_certified(one, path) for one, path in zip(found, mechanism, strict=True)]
     keyed = load_keyed(drawing)
     together = chosen_columns(column[0] if column else None, columns)
     joint = together if isinstance(together, tuple) else ()
@@ -117,10 +136,16 @@ def privatize(
             release.correction,
         )
         done = _run(data, output, jobs, terms, FileOptions(release.order, release.overwrite, format))
+    _told(
+        PrivatizeResult(output, jobs, done, named or list(jobs), data.columns, drawing.key_file),
+        release.as_json,
+    )
+
+
+def _told(result: PrivatizeResult, as_json: bool) -> None:
     # For the person who runs this alone, so never on standard output, which may be passed on.
-    show.warnings(show.console(to_stderr=True), done.notes)
-    result = PrivatizeResult(output, jobs, done, named or list(jobs), data.columns, drawing.key_file)
-    Output("-" if output == "-" else None, as_json=release.as_json).give(result)
+    show.warnings(show.console(to_stderr=True), result.done.notes)
+    Output("-" if result.target == "-" else None, as_json=as_json).give(result)
 
 
 def _ledger(given: str | None, key_file: str | None) -> str | None:
@@ -243,7 +268,8 @@ class PrivatizeResult:
                 if isinstance(name, tuple)
                 else f"column {show.name_of(name)} now holds reports, not answers"
             )
-            leaks = f"none leaks more than {show.nats(c.epsilon)} under the prior in the mechanism file"
+            under = "every prior" if c.prior is None else "the prior in the mechanism file"
+            leaks = f"none leaks more than {show.nats(c.epsilon)} under {under}"
             show.facts(out, [f"{now}: {leaks}"])
         show.sentences(out, self.notes())
 
@@ -251,6 +277,8 @@ class PrivatizeResult:
 def _disclosed(name: Any, certified: ex.Certified) -> str:
     """What a column holds that protects nobody."""
     column = name if certified.doubt.part is None else name[certified.doubt.part]
+    if isinstance(certified, ex.large.Windows):
+        return f"column {show.name_of(column)} now tells nearly all true answers: no protection"
     kept = certified.between.matrix.argmax(axis=1).tolist()
     same = certified.inputs == tuple(certified.outputs[j] for j in kept)
     verb = "holds" if same and certified.doubt.part is None else "tells"

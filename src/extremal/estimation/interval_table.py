@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from textwrap import wrap
@@ -85,6 +85,23 @@ class IntervalTable(Tabular):
     def intervals(self) -> str:
         """ "all" if the intervals hold together, "each" if every one holds by itself."""
         return self.promise.kind
+
+    def most(self, count: int) -> IntervalTable:
+        """The rows with the largest estimates, the largest first. With intervals "all" these hold for them, too.
+
+        Parameters
+        ----------
+        count
+            How many rows at most.
+        """
+        chosen = np.argsort(-self.estimates, kind="stable")[:count]
+        numbers = {
+            name: getattr(self, name)[chosen]
+            for name in ("estimates", "lower", "upper", "standard_errors", "identified")
+        }
+        labels = tuple(self.labels[k] for k in chosen.tolist())
+        title = f"{self.title}, the {len(labels)} largest"
+        return replace(self, title=title, labels=labels, design_effects=None, **numbers)
 
     def rows(self) -> list[dict[str, Any]]:
         """One mapping for each row, for tables and files; null for an infinite standard error."""

@@ -165,7 +165,7 @@ class Windows:
         return range(self.answers) if self.alphabet is None else self.alphabet.inputs
 
     @cached_property
-    def _doubt(self) -> Doubt:
+    def doubt(self) -> Doubt:
         """How much reports leave open; without a prior, if all answers are equally common."""
         shares = None if self.prior is None else self.prior.probabilities
         inside = (self.inside * self.size + self.extra) / (self.size * TOTAL)
@@ -211,7 +211,7 @@ class Windows:
         allow_true_answers
             Draw even if reports disclose the answers, fully or nearly; they are refused otherwise.
         """
-        check_protected(self._doubt, allow_true_answers)
+        check_protected(self.doubt, allow_true_answers)
         codes = answer_numbers(self.alphabet, self.answers, values)
         draws = Draws(keyed, column, source)
         return draw_windows(self.places, bytes.fromhex(self.digest), codes, draws)
@@ -275,7 +275,7 @@ class Windows:
         return (
             f"Windows({self.answers} answers, sets of {self.size}, epsilon={self.epsilon:.6g} for {known}, "
             f"realised_epsilon={self.realised_epsilon:.6g}, ldp_epsilon={self.ldp_epsilon:.6g})"
-            + (f", no protection: {self._doubt}" if self._doubt.disclosed else "")
+            + (f", no protection: {self.doubt}" if self.doubt.disclosed else "")
         )
 
 

@@ -31,6 +31,7 @@ from ..draw.columns import Column, Kept
 from ..draw.keys import Columns, draw_key, keyed_words
 from ..draw.sampler import Integers
 from ..errors import KeyingError
+from ..lists.windows import Windows
 from ..model.leakage import epsilon_pml
 from ..model.leakage_measures import ldp_epsilon
 
@@ -115,7 +116,7 @@ class Claim:
     """One column, or several as one symbol, that is to be released with a mechanism."""
 
     column: Columns
-    certified: Certified
+    certified: Certified | Windows
 
 
 @dataclass(eq=False)
@@ -378,9 +379,9 @@ def _changed(
     return Changed(int(changed.sum()), int(seen.sum()), others[-1]["day"], reports)
 
 
-def _changed_answers(certified: Certified, reports: int) -> str:
+def _changed_answers(certified: Certified | Windows, reports: int) -> str:
     """What reports of different answers of one person tell: by local differential privacy, under any prior."""
-    bound = reports * ldp_epsilon(certified.between)
+    bound = reports * _ldp(certified)
     leak = f"leak at most {up(bound)} nats" if math.isfinite(bound) else "can leak everything"
     return f"reports that differ show that the answer changed, and {reports} reports together {leak} about the answers"
 
@@ -421,9 +422,10 @@ def _refuse_second(
     )
 
 
-def _together(certified: Certified, reports: int, known: bool) -> str:
+def _together(certified: Certified | Windows, reports: int, known: bool) -> str:
     """What the reports leak together, as far as the mechanism in hand tells."""
-    everything = up((certified.prior_set or certified.prior).epsilon_max)
+    priors = certified.prior if isinstance(certified, Windows) else certified.prior_set or certified.prior
+    everything = math.inf if priors is None else up(priors.epsilon_max)
     if not known:
         return (
             "what both leak together cannot be computed without the earlier mechanism, and is at most "
@@ -433,8 +435,10 @@ def _together(certified: Certified, reports: int, known: bool) -> str:
     return f"{reports} reports together leak at most {bound} nats under its prior, one at most {up(certified.epsilon)}"
 
 
-def two_reports(certified: Certified) -> float:
-    """The leakage of two independent reports of one answer, in nats, rounded up."""
+def two_reports(certified: Certified | Windows) -> float:
+    """The leakage of two independent reports of one answer, in nats, rounded up; of a list a bound."""
+    if isinstance(certified, Windows):
+        return _many_reports(certified, 2)
     n, m = certified.weights.shape
     if n * m * m > LARGEST_JOINT:
         return _many_reports(certified, 2)
@@ -442,9 +446,13 @@ def two_reports(certified: Certified) -> float:
     return up(epsilon_pml(certified.prior_set or certified.prior_between, one.compose(one)))
 
 
-def _many_reports(certified: Certified, reports: int) -> float:
+def _ldp(certified: Certified | Windows) -> float:
+    return certified.ldp_epsilon if isinstance(certified, Windows) else ldp_epsilon(certified.between)
+
+
+def _many_reports(certified: Certified | Windows, reports: int) -> float:
     """A bound without looking at the reports jointly: the first leaks epsilon, each other its LDP level."""
-    bound = certified.epsilon + (reports - 1) * ldp_epsilon(certified.between)
+    bound = certified.epsilon + (reports - 1) * _ldp(certified)
     return up(bound) if math.isfinite(bound) else math.inf
 
 

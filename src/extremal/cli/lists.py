@@ -1,0 +1,394 @@
+"""Lists of thousands of answers on the command line: what design, privatize, estimate and audit do with their files."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import extremal as ex
+from extremal._common.words import apart, factor
+from extremal.draw.order import OrderWarning
+from extremal.errors import FileError, OptionError, ValuesError
+from extremal.estimation.promise import COMMAND
+from extremal.lists.answers import plain, read_answers
+from extremal.lists.windows import Windows
+from extremal.model.leakage import check_protected
+from extremal.model.reading import split_labels
+
+from . import advice, options, show
+from .failure import CheckFailed
+from .inputs import file_or_stdin, load_keyed, naming, read_text
+from .output import MechanismOutput, Output, check_table, write_table
+from .progress import progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from extremal.estimation.interval_table import IntervalTable
+    from extremal.release.files.privatize import FileRelease
+
+GUESSES = (0.01, 0.1)  # chances of a right guess before a report, as examples
+
+
+def alone(what: str, **given: object) -> None:
+    """Refuse options that a list does not know."""
+    for name, value in given.items():
+        if value not in (None, False, []):
+            option = f"--{name.replace('_', '-')}"
+            raise OptionError(f"{option} must not be combined with {what}", remedy=f"leave {option} out")
+
+
+def design_list(
+    path: str, epsilon: float, source: options.PriorOptions, allowed: bool, output: MechanismOutput
+) -> None:
+    """The reports for the answers in a CSV file, proved and written."""
+    text = read_text(path)
+    with naming(path):
+        read = read_answers(text, source.delimiter)
+        if read.counts is None and source.pseudocount:
+            raise OptionError("--pseudocount must come with counts", given=f"none in {path}")
+        prior = read.prior(source.pseudocount)
+    with progress("designing"):
+        made = ex.large.windows(read.labels if prior is None else prior, epsilon)
+    check_protected(made.doubt, allowed or output.target is None)
+    output.mechanism(made)
+    output.give(ListResult(made, output.target))
+    if output.target is None and not output.as_json:
+        show.facts(show.console(), ["", "Nothing was written; keep the list with -o list.json"])
+
+
+@dataclass(frozen=True, eq=False)
+class ListResult:
+    """What reports on a list are, and what they tell about one answer."""
+
+    windows: Windows
+    target: str | None = None
+    answer: Any = None  # the most common one, if None
+
+    def __post_init__(self) -> None:
+        if self.answer is not None and self.answer not in (names := {str(x) for x in self.windows.labels}):
+            raise OptionError(
+                "--answer must be one of the list", given=self.answer, remedy=_near(self.answer, names)
+            )
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        w, (own, other) = self.windows, self.windows.supports
+        return {
+            "answers": w.answers,
+            "epsilon": w.epsilon,
+            "realised_epsilon": w.realised_epsilon,
+            "ldp_epsilon": w.ldp_epsilon,
+            "all_priors": w.prior is None,
+            "prime": w.prime,
+            "steps": w.layout.steps,
+            "size": w.size,
+            "own_answer_in_set": own,
+            "other_answer_in_set": other,
+            "standard_error_of_1000": math.sqrt(w.squared_error / 1000),
+            "digest": w.digest,
+            "warnings": self.warnings(),
+            "file": self.target,
+        } | (
+            {}
+            if w.prior is None
+            else {"answer": str(self.one[0]), "before": self.one[1], "after": self.after()}
+        )
+
+    def warnings(self) -> list[str]:
+        """What a person must know first."""
+        return advice.disclosure(self.windows)
+
+    @property
+    def one(self) -> tuple[Any, float]:
+        """An answer and its share: the one that was asked for, or the most common one."""
+        assert self.windows.prior is not None
+        shares = self.windows.prior.probabilities
+        names = [str(x) for x in self.windows.labels]
+        k = int(shares.argmax()) if self.answer is None else names.index(self.answer)
+        return self.windows.labels[k], float(shares[k])
+
+    def after(self) -> list[float]:
+        """The least and the largest share of that answer after a report, over all reports; bounds."""
+        w, share = self.windows, self.one[1]
+        assert w.prior is not None
+        heavy = math.fsum(np.sort(w.prior.probabilities)[::-1][: w.size])
+        least = share * w.outside / (w.outside + (w.inside + 1 - w.outside) * heavy)
+        return [least, min(1.0, share * math.exp(w.realised_epsilon))]
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        w, (own, other) = self.windows, self.windows.supports
+        show.warnings(out, self.warnings())
+        show.heading(out, f"A list of {w.answers:,} answers")
+        whom = "for someone who knows only how common each answer is"
+        if w.prior is None:
+            whom = "whatever they know of how common the answers are"
+        error = math.sqrt(w.squared_error / 1000)
+        said = [
+            f"No report makes a guess more than {factor(w.realised_epsilon)} times as likely to be right, {whom} "
+            f"({show.nats(w.epsilon)}, proved in integers).",
+            f"A report is a whole number that stands for {w.size:,} of {w.prime:,} codes. The person's own answer is "
+            f"among them in {own:.1%} of reports, any other answer in {other:.1%}.",
+            f"With 1,000 reports the standard error of a rare answer's share is {error:.3g}; with four times as many, "
+            "half of that.",
+        ]
+        show.sentences(out, said)
+        show.heading(out, "What a report says about one answer")
+        show.sentences(out, self.words())
+
+    def words(self) -> list[str]:
+        """What a report says about one answer."""
+        w = self.windows
+        if w.prior is None:
+            odds = math.exp(w.ldp_epsilon) if w.ldp_epsilon < 700 else math.inf
+            after = [p * odds / (1 - p + p * odds) if math.isfinite(odds) else 1.0 for p in GUESSES]
+            name = "an answer" if self.answer is None else show.name_of(self.answer)
+            return [
+                f"Somebody who holds {name} for {p:.0%} likely before a report holds it for at most {_up(q)} likely "
+                "after it."
+                for p, q in zip(GUESSES, after, strict=True)
+            ]
+        (name, share), (least, most) = self.one, self.after()
+        shown = show.name_of(name)
+        never = (
+            f"It can rule {shown} out." if least == 0 else f"It leaves {shown} at least {least:.2g} likely."
+        )
+        return [
+            f"{shown} is the answer of {share:.3%}. A report makes it at most {_up(most)} likely. {never}"
+        ]
+
+
+def _up(p: float) -> str:
+    """A probability in per cent, rounded up."""
+    digits = 1 if p >= 0.01 else 3
+    return f"{math.ceil(p * 100 * 10**digits - 1e-9) / 10**digits:g}%"
+
+
+def _near(text: str, names: set[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(text, names, 1)
+    return f"did you mean {near[0]}?" if near else "see the file of the list"
+
+
+def audit_list(windows: Windows, epsilon: float | None, answer: str | None, output: Output) -> None:
+    """What the reports tell, and whether that is within a limit."""
+    made = ListResult(windows, None, answer)
+    output.give(made)
+    if epsilon is not None and windows.realised_epsilon > epsilon:
+        limit, found = apart(epsilon, windows.realised_epsilon)
+        raise CheckFailed(f"leakage must be at most {limit} nats, but it is {found}")
+
+
+def privatize_list(
+    source: str,
+    windows: Windows,
+    column: str | None,
+    drawing: options.KeyOptions,
+    release: Any,
+    reading: options.DataOptions,
+    output: str,
+    ledger: str | None,
+) -> tuple[str, FileRelease, list[str]]:
+    """A table with a report in place of each answer, held in memory: its column, what was done, and its columns."""
+    from extremal.release.files.privatize import FileRelease
+    from extremal.release.files.source import only_column, open_data, read_texts
+
+    check_table(output)
+    alone("a list", order=release.order if release.order == "shuffle" else None)
+    keyed, ids = load_keyed(drawing), drawing.id_column
+    with file_or_stdin(source, reading.format) as (path, format), progress("reading"):
+        wanted = [name for name in (column, ids) if name is not None]
+        data = open_data(path, wanted, format, reading.delimiter)
+        name = column or only_column(data)
+        table = {other: read_texts(data, other) for other in data.columns}
+    numbers = {plain(str(label)): k for k, label in enumerate(windows.labels)}
+    instead = None if release.unknown_as is None else _number(numbers, release.unknown_as, "--unknown-as")
+    found = [
+        numbers.get(plain(str(value)), instead) if value is not None else instead for value in table[name]
+    ]
+    kept = [k for k, number in enumerate(found) if number is not None]
+    missing = sum(table[name][k] is None for k, number in enumerate(found) if number is None)
+    if len(kept) < len(found) and release.missing == "refuse":
+        raise ValuesError(
+            "every value must be one of the answers of the list",
+            given=f"others in {len(found) - len(kept)} of {len(found)} rows, first in record "
+            f"{next(k for k, number in enumerate(found) if number is None) + 1}",
+            remedy="correct them, or use --missing drop or --unknown-as LABEL",
+        )
+    if keyed is not None:
+        keyed = replace(keyed, ids=[table[str(ids)][k] for k in kept])
+    codes = np.array([found[k] for k in kept], dtype=np.int64)
+    entry = _entry(windows, name, keyed, codes, ledger, release.correction)
+    with entry, progress("privatising"), warnings.catch_warnings():
+        warnings.simplefilter("error" if release.order == "check" else "ignore", OrderWarning)
+        try:
+            answers = [windows.labels[k] for k in codes.tolist()]
+            allowed = release.allow_true_answers
+            reports = windows.privatize(answers, keyed=keyed, column=name, allow_true_answers=allowed)
+        except OrderWarning:
+            raise FileError(
+                "the order of the records must not reveal answers",
+                given="answers that are sorted, or equal ones that are next to each other",
+                remedy="shuffle the records first, or accept the order: --order keep",
+            ) from None
+        entry.commit()
+        columns = {other: [values[k] for k in kept] for other, values in table.items()}
+        columns[name] = reports.tolist()
+        records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        write_table(records, output, release.overwrite)
+    dropped = len(found) - len(kept)
+    lost = {name: (missing, dropped - missing)} if dropped else {}
+    return name, FileRelease(output, len(kept), dropped, tuple(entry.notes), lost), list(table)
+
+
+def _entry(
+    windows: Windows, name: str, keyed: ex.Keyed | None, codes: Any, ledger: str | None, correction: bool
+) -> Any:
+    """What goes into the ledger, if there is a key."""
+    from extremal.draw.columns import Alphabet, from_numpy
+    from extremal.draw.drawing import choose_randomness
+    from extremal.draw.ids import distinct_blocks
+    from extremal.release.ledger import Claim, Entry, ledger_path
+
+    randomness = choose_randomness(keyed, None)
+    path = ledger_path(ledger, randomness.key, correction)
+    if keyed is None or randomness.key is None:
+        return Entry()
+    entry = Entry(path, randomness.key, randomness.occasion, [Claim(name, windows)], correction)
+    column = from_numpy(Alphabet(tuple(range(windows.answers)), ()), codes)
+    entry.add(distinct_blocks(keyed.ids, len(codes)), [column], None)
+    return entry
+
+
+def _number(numbers: dict[str, int], text: str, option: str) -> int:
+    """The number of an answer that an option names."""
+    found = numbers.get(plain(text))
+    if found is None:
+        raise OptionError(
+            f"{option} must name answers of the list", given=text, remedy=_near(text, set(numbers))
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ListEstimated:
+    """Shares of answers of a list, and of groups."""
+
+    tables: list[IntervalTable]
+    chosen: bool  # by their estimates
+    draw: Callable[..., Any]  # makes a picture of a table
+
+    def records(self) -> list[dict[str, Any]]:
+        """All tables as one."""
+        return [record for table in self.tables for record in table.records()]
+
+    def facts(self) -> dict[str, Any]:
+        """All of it, for programs."""
+        return {"tables": [table.to_dict() for table in self.tables], "warnings": self.warnings()}
+
+    def warnings(self) -> list[str]:
+        """What is wrong with the reports."""
+        return [show.sentence(table.warning) for table in self.tables if table.warning]
+
+    def tell(self, out: Console) -> None:
+        """What a person wants to read."""
+        show.warnings(out, self.warnings())
+        for table in self.tables:
+            show.heading(out, table.title)
+            out.print(self.draw(out, table, None if self.chosen else show.MOST_ROWS))
+            show.sentences(
+                out, [show.sentence(str(table.promise) if self.chosen else table.promise.note(COMMAND))]
+            )
+        if not self.chosen and len(self.tables[0]) > show.MOST_ROWS:
+            show.sentences(
+                out, ["The most frequent answers: --top 50. All of them in a file: -o shares.csv."]
+            )
+
+
+def estimate_list(
+    source: str,
+    windows: Windows,
+    top: int | None,
+    reports: Any,
+    how: Any,
+    more: Any,
+    output: Output,
+    draw: Callable[..., Any],
+) -> None:
+    """The shares of all answers, or of the most frequent ones, and of groups of answers."""
+    if top is not None and how.intervals == "each":
+        raise OptionError(
+            "--top must come with intervals that hold for all answers together",
+            given='"each": rows that were chosen by their estimates would miss more often',
+            remedy="leave --intervals out",
+        )
+    if top is not None and top < 1:
+        raise OptionError("--top must be a whole number from 1", given=top)
+    kind, level = how.intervals or ("each" if top is None else "all"), how.confidence
+    if kind == "always":
+        raise OptionError("--intervals must be each or all for a list", given=kind)
+    groups, values = _groups(windows, more), _reports(source, reports)
+    with progress("estimating"):
+        found = ex.large.estimate(windows, values, confidence=level, intervals=kind)
+        tables = [found if top is None else found.most(top)]
+        if groups:
+            tables.append(ex.large.estimate_groups(windows, values, groups, level))
+    made = ListEstimated(tables, top is not None, draw)
+    output.table(made.records())
+    output.give(made)
+    if made.warnings():
+        raise CheckFailed("")  # it has been said
+
+
+def _groups(windows: Windows, more: Any) -> dict[str, list[Any]]:
+    """The answers of each group that was asked for."""
+    named: dict[str, list[str]] = {}
+    if more.groups is not None:
+        text = read_text(more.groups)
+        with naming(more.groups):
+            named = read_answers(text).groups
+        if not named:
+            raise OptionError("--groups must name a file with a column group", given=more.groups)
+    for text in more.group or ():
+        name, equals, members = text.partition("=")
+        if not equals or not name:
+            raise ValuesError("a group must be like NAME=A,B with answers of the list", given=f"{text!r:.60}")
+        named[name] = split_labels(members)
+    if not named:
+        return {}
+    numbers = {plain(str(label)): k for k, label in enumerate(windows.labels)}
+    option = "--groups" if more.groups is not None else "--group"
+    return {
+        name: [windows.labels[_number(numbers, label, option)] for label in members]
+        for name, members in named.items()
+    }
+
+
+def _reports(source: str, reports: Any) -> list[int]:
+    """The reports in a column of a file."""
+    from extremal.release.files.source import only_column, open_data, read_texts
+
+    with file_or_stdin(source, reports.format) as (path, format), progress("reading"):
+        data = open_data(path, [reports.column] if reports.column else [], format, reports.delimiter)
+        name = reports.column or only_column(data)
+        values = read_texts(data, name)
+    kept = [value for value in values if value is not None]
+    if len(kept) < len(values) and reports.missing != "drop":
+        raise ValuesError(
+            "every record must have a report",
+            given=f"none in {len(values) - len(kept)} of {len(values)} records",
+            remedy="--missing drop leaves these records out",
+        )
+    try:
+        return [int(value) for value in kept]
+    except (TypeError, ValueError):
+        raise ValuesError(
+            f"the reports on a list must be whole numbers, but column {name} has others"
+        ) from None

@@ -1,7 +1,8 @@
 (* check FILE...: yes or no for each mechanism file.
 
    This part reads a file and hands its numbers to the checker that was extracted from the proofs. It is small, and not
-   proven: what the text of a file means is defined in docs/file-format.md. Labels, notes and digests are not looked at. *)
+   proven: what the text of a file means is defined in docs/file-format.md. Labels, notes, evidence and digests are not
+   looked at. *)
 
 open Checker
 
@@ -12,6 +13,15 @@ let must holds what = if not holds then raise (Malformed what)
 (* JSON *)
 
 type json = Null | Bool of bool | Number of string | Text of string | List of json list | Object of (string * json) list
+
+let digit c = c >= '0' && c <= '9'
+let digits s = s <> "" && String.for_all digit s
+let hexadecimal c = digit c || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')
+
+(* An integer of JSON: a file has no other numbers. *)
+let integer s =
+  let s = if s <> "" && s.[0] = '-' then String.sub s 1 (String.length s - 1) else s in
+  digits s && (s = "0" || s.[0] <> '0')
 
 let parse text =
   let length = String.length text and at = ref 0 in
@@ -33,17 +43,23 @@ let parse text =
       incr at;
       match c with
       | '"' -> Buffer.contents content
-      | '\\' -> (* escapes stay as they are: no number has any *)
-          must (!at < length) "a text without end";
-          Buffer.add_char content '\\';
-          Buffer.add_char content (peek ());
-          incr at;
+      | '\\' -> (* escapes beyond ASCII stay as they are: no name and no number has any *)
+          let size = if peek () = 'u' then 5 else 1 in
+          must (!at + size <= length && String.contains "\"\\/bfnrtu" (peek ())
+                && String.for_all hexadecimal (String.sub text (!at + 1) (size - 1))) "no escape";
+          let code = match peek () with
+            | 'u' -> int_of_string ("0x" ^ String.sub text (!at + 1) 4)
+            | ('"' | '\\' | '/') as c -> Char.code c
+            | _ -> 128 in
+          if code < 128 then Buffer.add_char content (Char.chr code)
+          else Buffer.add_string content ("\\" ^ String.sub text !at size);
+          at := !at + size;
           go ()
       | c -> Buffer.add_char content c; go () in
     go () in
   let rec value depth =
-    must (depth < 64) "nested too deeply";
     blank ();
+    must (depth < 32 || not (String.contains "[{" (peek ()))) "nested too deeply";
     match peek () with
     | '{' -> Object (items '}' (fun () ->
         blank ();
@@ -59,8 +75,9 @@ let parse text =
     | _ ->
         let start = !at in
         while (match peek () with '0' .. '9' | '-' | '+' | '.' | 'e' | 'E' -> true | _ -> false) do incr at done;
-        must (!at > start) "no JSON";
-        Number (String.sub text start (!at - start))
+        let found = String.sub text start (!at - start) in
+        must (integer found) "no JSON, or no whole number";
+        Number found
   and items : 'a. char -> (unit -> 'a) -> 'a list = fun close item ->
     incr at;
     blank ();
@@ -89,9 +106,6 @@ let list = function List items -> items | _ -> raise (Malformed "no list")
 let text = function Text content -> content | _ -> raise (Malformed "no text")
 
 (* Numbers *)
-
-let digit c = c >= '0' && c <= '9'
-let digits s = s <> "" && String.for_all digit s
 
 let rec positive n =
   if n = 1L then XH
@@ -162,21 +176,52 @@ let column n groups =
             (rows n named)
       | _ -> raise (Malformed "no weight"))
     (list groups);
-  Array.to_list weights
+  weights
+
+(* How many rows the columns have, and which of them each answer has: its own, or that of its block. *)
+let rows_of_answers n = function
+  | None -> (n, List.init n (fun i -> i))
+  | Some blocks ->
+      let block_of = Array.make n (-1) in
+      List.iteri
+        (fun block named ->
+          List.iter
+            (fun i ->
+              must (block_of.(i) < 0) "an answer in two blocks";
+              block_of.(i) <- block)
+            (rows n (text named)))
+        blocks;
+      must (Array.for_all (fun block -> block >= 0) block_of) "an answer in no block";
+      (List.length blocks, Array.to_list block_of)
+
+let names =
+  [ "bits"; "digest"; "epsilon"; "format"; "inputs"; "library"; "method"; "outputs"; "prior"; "prior_set";
+    "realised_epsilon"; "version"; "weights" ]
 
 let numbers document =
   let file = members document in
   let get = member file in
   must (get "format" = Text "extremal-mechanism") "not a mechanism file";
-  must (get "version" = Number "2" && get "bits" = Number "62") "not a mechanism file of version 2";
+  let blocks = match get "version" with
+    | Number "2" -> None
+    | Number "3" -> Some (list (get "blocks"))
+    | _ -> raise (Malformed "not a mechanism file of version 2 or 3") in
+  let wanted = if blocks = None then names else "blocks" :: names in
+  must
+    (List.filter (fun name -> name <> "evidence" && name <> "file_digest") (List.sort compare (List.map fst file))
+     = List.sort compare wanted)
+    "a member that should not be there";
+  must (get "bits" = Number "62") "not of 62 bits";
   let n = List.length (list (get "inputs")) and m = List.length (list (get "outputs")) in
-  must (n * m <= 1 lsl 24) "too large";
+  let count, row_of = rows_of_answers n blocks in
+  must (count * m <= 1 lsl 24) "too large";
   let doubles value = List.map (fun x -> double (text x)) (list value) in
   let level = double (text (get "epsilon")) in
   let prior = doubles (get "prior") in
   let sets = match get "prior_set" with
     | Null -> None
     | set ->
+        must (blocks = None) "blocks and a set of priors";
         let set = members set in
         must (List.sort compare (List.map fst set)
               = [ "center"; "confidence"; "description"; "lower"; "radius"; "upper" ]) "no set of priors";
@@ -186,12 +231,15 @@ let numbers document =
   let power = common [ level ] in
   must (List.length prior = n && List.length (list (get "weights")) = m) "its lists do not fit together";
   let natural n = z (Int64.of_int n) in
+  let weights groups =
+    let found = column count groups in
+    List.map (fun row -> found.(row)) row_of in
   { level = over power level; power = natural power; denominator = doubled q (z 1L);
     masses = List.map (over q) prior;
     set_bounds = Option.map (fun (c, l, u, r) ->
       { centers = List.map (over q) c; lowers = List.map (over q) l; uppers = List.map (over q) u;
         movement = over q r }) sets;
-    columns = List.map (column n) (list (get "weights")) }
+    columns = List.map weights (list (get "weights")) }
 
 let read name =
   let channel = open_in_bin name in

@@ -145,6 +145,32 @@ by rewrite [d * _]mulrCA; apply: ler_wpmul2l.
 Qed.
 End Two.
 
+(** ** Any number of independent reports of one person: [f i] is report i, from the mechanism [P i] *)
+Section Several.
+Variable R : realFieldType.
+Variables I X Y : finType.
+Variables (pi : X -> R) (P : I -> X -> Y -> R).
+Hypothesis prior : distribution pi.
+Hypothesis kernels : forall i, kernel (P i).
+
+Definition together x (f : {ffun I -> Y}) := \prod_i P i x (f i).
+
+Theorem together_kernel : kernel together.
+Proof.
+move=> x; split=> [f |]; first by apply: prodr_ge0 => i _; case: (kernels i x).
+by rewrite -(bigA_distr_bigA (fun i y => P i x y)) big1 // => i _; case: (kernels i x).
+Qed.
+
+Theorem several_reports c (U : finType) (g : X -> U -> R) f :
+  (forall f, 0 < mass pi together f -> lift pi together f <= c) ->
+  0 < mass pi together f -> (forall x u, 0 <= g x u) ->
+  best (expected (posterior pi together f) g) <= c * best (expected pi g).
+Proof.
+move=> le m0 g0; have T0 x f' : 0 <= together x f' by case: (together_kernel x).
+by apply: promise => //; apply/(keeps_lift prior T0 c m0)/le.
+Qed.
+End Several.
+
 (** ** Levels must not be added: two examples *)
 Section Sums.
 Variable R : realFieldType.

@@ -1,8 +1,8 @@
 (* draw < LINES: the table of each row of weights, and the reports that words draw from it.
 
    A line is b, a tab, weights that sum to 2^62, a tab, and words of 64 bits, all separated by spaces. The answer is
-   threshold:alias of each bucket, a tab, and the number of the report of each word. This part reads and writes; what
-   is between was extracted from the proofs. *)
+   threshold:alias of each bucket as C stores it, a tab, the number of the report of each word, a tab, and these numbers
+   again, drawn from the stored table. This part reads and writes; what is between was extracted from the proofs. *)
 
 open Drawer
 
@@ -35,10 +35,12 @@ let numbers text = List.map z (List.filter (( <> ) "") (String.split_on_char ' '
 let answer line = match String.split_on_char '\t' line with
   | [ b; weights; words ] ->
       let b = nat (int_of_string b) in
-      let entries = table b (numbers weights) in
+      let weights = numbers weights and words = numbers words in
       let bucket (threshold, alias) = Printf.sprintf "%s:%d" (decimal threshold) (int alias) in
-      let drawn word = string_of_int (int (report b entries word)) in
-      String.concat " " (List.map bucket entries) ^ "\t" ^ String.concat " " (List.map drawn (numbers words))
+      let drawn entries = List.map (fun word -> string_of_int (int (report b entries word))) words in
+      let entries = stored b weights in
+      String.concat "\t"
+        (List.map (String.concat " ") [ List.map bucket entries; drawn (table b weights); drawn entries ])
   | _ -> failwith "a line has three parts"
 
 let () =

@@ -370,24 +370,27 @@ End Encoding.
 
 (** ** Words of 64 bits
 
-    Whatever the last two bits are, exactly w(y) of the 2^62 words give y. *)
-Theorem words_exact (b : nat) (w : seq Z) (last : Z) (words : nat) (y : nat) :
-  (Z.of_nat b <= 62)%Z -> (Z.of_nat (size w) <= 2 ^ Z.of_nat b)%Z -> (forall j, 0 <= nth 0%Z w j)%Z ->
-  sum id w = (2 ^ 62)%Z -> (0 <= last < 4)%Z -> Z.of_nat words = (2 ^ 62)%Z ->
-  count (fun u => report b (table b w) (4 * Z.of_nat u + last)%Z == y) (iota 0 words) = Z.to_nat (nth 0%Z w y).
+    Whatever the last two bits are, exactly w(y) of the 2^62 words give y: from a table, and from one as C stores it. *)
+Definition stored (b : nat) (weights : seq Z) : seq (Z * nat) := encoded (bucket_size b) (table b weights).
+
+Section Words.
+Variables (b : nat) (w : seq Z) (last : Z) (words : nat).
+Hypotheses (b62 : (Z.of_nat b <= 62)%Z) (w_size : (Z.of_nat (size w) <= 2 ^ Z.of_nat b)%Z).
+Hypotheses (w_ge0 : (forall j, 0 <= nth 0%Z w j)%Z) (w_sum : sum id w = (2 ^ 62)%Z).
+Hypotheses (last4 : (0 <= last < 4)%Z) (words62 : Z.of_nat words = (2 ^ 62)%Z).
+
+Lemma size_gt0 : (0 < bucket_size b)%Z.
+Proof. by apply: Z.pow_pos_nonneg => //; lia. Qed.
+
+Lemma buckets_of : Z.of_nat (buckets b) = (2 ^ Z.of_nat b)%Z.
+Proof. by rewrite Z2Nat.id //; apply/Z.lt_le_incl/Z.pow_pos_nonneg => //; lia. Qed.
+
+Lemma whole_of : (2 ^ 62 = Z.of_nat (buckets b) * bucket_size b)%Z.
+Proof. by rewrite buckets_of /bucket_size -Z.pow_add_r; [congr (2 ^ _)%Z | |]; lia. Qed.
+
+Lemma report_drawn t u : report b t (4 * Z.of_nat u + last)%Z = drawn (bucket_size b) t (Z.of_nat u).
 Proof.
-move=> b62 ws w0 total l4 words62.
-have s0 : (0 < bucket_size b)%Z by apply: Z.pow_pos_nonneg => //; lia.
-have p0 : (0 < 2 ^ Z.of_nat b)%Z by apply: Z.pow_pos_nonneg => //; lia.
-have bz : Z.of_nat (buckets b) = (2 ^ Z.of_nat b)%Z by rewrite Z2Nat.id //; lia.
-have whole : (2 ^ 62 = Z.of_nat (buckets b) * bucket_size b)%Z.
-  by rewrite bz /bucket_size -Z.pow_add_r; [congr (2 ^ _)%Z | |]; lia.
-have n0 : (0 < buckets b)%N by apply/ltP; lia.
-have wn : (size w <= buckets b)%N by apply/leP; lia.
-have e : words = (buckets b * Z.to_nat (bucket_size b))%N.
-  by apply: Nat2Z.inj; rewrite Nat2Z.inj_mul Z2Nat.id ?words62 ?whole //; lia.
-rewrite e -(draw_exact s0 n0 wn w0 _ y); last by rewrite total.
-apply: eq_count => u; congr (_ == _); rewrite /report /drawn.
+rewrite /report /drawn.
 have u0 : (Z.shiftr (4 * Z.of_nat u + last) 2 = Z.of_nat u)%Z.
   by rewrite Z.shiftr_div_pow2 //; symmetry; apply: (Z.div_unique _ _ _ last); lia.
 have -> : (Z.shiftr (4 * Z.of_nat u + last) (64 - Z.of_nat b) = Z.of_nat u / bucket_size b)%Z.
@@ -395,3 +398,24 @@ have -> : (Z.shiftr (4 * Z.of_nat u + last) (64 - Z.of_nat b) = Z.of_nat u / buc
   by rewrite -Z.shiftr_shiftr ?u0 ?Z.shiftr_div_pow2 //; lia.
 by rewrite u0.
 Qed.
+
+Theorem words_exact y :
+  count (fun u => report b (table b w) (4 * Z.of_nat u + last)%Z == y) (iota 0 words) = Z.to_nat (nth 0%Z w y).
+Proof.
+have s0 := size_gt0; have whole := whole_of.
+have n0 : (0 < buckets b)%N by apply/ltP; lia.
+have wn : (size w <= buckets b)%N by apply/leP; have := buckets_of; lia.
+have e : words = (buckets b * Z.to_nat (bucket_size b))%N.
+  by apply: Nat2Z.inj; rewrite Nat2Z.inj_mul Z2Nat.id ?words62 ?whole //; lia.
+rewrite e -(draw_exact s0 n0 wn w_ge0 _ y); last by rewrite w_sum.
+by apply: eq_count => u; rewrite report_drawn.
+Qed.
+
+Theorem stored_exact y :
+  count (fun u => report b (stored b w) (4 * Z.of_nat u + last)%Z == y) (iota 0 words) = Z.to_nat (nth 0%Z w y).
+Proof.
+rewrite -words_exact; apply: eq_in_count => u; rewrite mem_iota add0n => /andP [_ /ltP uw].
+rewrite !report_drawn encoded_draws //; first exact: size_gt0.
+by rewrite size_map size_iota -whole_of -words62; lia.
+Qed.
+End Words.

@@ -6,4 +6,4 @@ From Coq Require Import ZArith Extraction ExtrOcamlBasic.
 From Extremal Require Import checker draw.
 
 Extraction "checker.ml" check.
-Extraction "drawer.ml" table report.
+Extraction "drawer.ml" table stored report.

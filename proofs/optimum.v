@@ -33,7 +33,7 @@ Definition optimal c pi (mu : (X -> R) -> R) (Y : finType) (P : X -> Y -> R) :=
 (** Lift vectors: the polytope of Theorem 5. *)
 Definition admissible c (pi : X -> R) (l : X -> R) := (forall x, 0 <= l x <= c) /\ \sum_x pi x * l x = 1.
 
-(** What Algorithm 1 adds for a set J of symbols and one of them, j ... *)
+(** What Algorithm 1 adds for a set J of symbols and one of them, j: see [algorithm1_listed] ... *)
 Definition vertex c (pi : X -> R) (i : {set X} * X) x :=
   if x == i.2 then (1 - c * \sum_(z in i.1 :\ i.2) pi z) / pi i.2 else if x \in i.1 then c else 0.
 
@@ -212,6 +212,128 @@ have [m0 ml m1 me] := mixes_two a0 b0 ab mt ms.
 exists (fun i => down / (up + down) * t i + up / (up + down) * s i); split=> // z; rewrite -me.
 move: ud; clear => /lt0r_neq0 /eqP ud; apply: esym; fields R; exact: ud.
 Qed.
+
+(** And all vertices are listed: whatever is admissible and no mixture of two other admissible vectors. *)
+Definition extreme (l : X -> R) := admissible c pi l /\
+  forall a b t, admissible c pi a -> admissible c pi b -> 0 < t < 1 ->
+    (forall x, l x = (1 - t) * a x + t * b x) -> a =1 l /\ b =1 l.
+
+Theorem extreme_listed l : extreme l <-> exists2 i, listed c pi i & l =1 vertex c pi i.
+Proof.
+split=> [[al ex] | [i li e]]; last first.
+  have [v01 v1] := listed_admissible li; split=> [| a b t aa ab t01 h].
+    by split=> [x |]; [rewrite e | rewrite -[RHS]v1; apply: eq_bigr => x _; rewrite e].
+  have h' x : vertex c pi i x = (1 - t) * a x + t * b x by rewrite -e.
+  by have [ea eb] := listed_vertex li aa ab t01 h'; split=> x; rewrite ?ea ?eb e.
+have [t [t0 tl t1 te]] := mixture_of_vertices al.
+have [i ti] : exists i, 0 < t i.
+  apply/existsP; apply: contraT; rewrite negb_exists => /forallP none.
+  suff : (1 : R) = 0 by move/eqP; rewrite oner_eq0.
+  by rewrite -t1; apply: big1 => i _; apply/le_anti; rewrite t0 andbT leNgt none.
+have li : listed c pi i by apply: tl; rewrite gt_eqF.
+exists i => //; pose u := \sum_(k | k != i) t k; have tu : t i + u = 1 by rewrite -t1 [RHS](bigD1 i).
+have u0 : 0 <= u by apply: sumr_ge0.
+pose rest x := \sum_(k | k != i) t k * vertex c pi k x.
+have le x : l x = t i * vertex c pi i x + rest x by rewrite te (bigD1 i).
+move: u0; rewrite le_eqVlt => /predU1P [u0 | u0] x.
+  have r0 : rest x = 0.
+    apply: big1 => k ki; suff -> : t k = 0 by rewrite mul0r.
+    apply/le_anti; rewrite t0 andbT [X in _ <= X]u0 /u (bigD1 k) //= ler_addl; exact: sumr_ge0.
+  by rewrite le r0 addr0 (_ : t i = 1) ?mul1r // -tu -u0 addr0.
+have v01 k z : 0 <= t k * vertex c pi k z <= t k * c.
+  case: (eqVneq (t k) 0) => [-> | /tl /listed_admissible [v _]]; first by rewrite !mul0r lexx.
+  by have /andP [v0 vc] := v z; rewrite mulr_ge0 //= ler_wpmul2l.
+have ar : admissible c pi (fun z => rest z / u).
+  split=> [z |].
+    rewrite divr_ge0 ?(ltW u0) ?sumr_ge0 //= => [| k _]; last by have /andP [] := v01 k z.
+    by rewrite ler_pdivr_mulr // mulrC mulr_suml ler_sum // => k _; have /andP [] := v01 k z.
+  under eq_bigr do rewrite mulrA; rewrite -mulr_suml; suff -> : \sum_z pi z * rest z = u by rewrite divff // gt_eqF.
+  rewrite /rest; under eq_bigr do rewrite mulr_sumr; rewrite exchange_big; apply: eq_bigr => k _.
+  case: (eqVneq (t k) 0) => [-> | /tl /listed_admissible [_ v1]].
+    by rewrite big1 // => z _; rewrite mul0r mulr0.
+  by under eq_bigr do rewrite mulrCA; rewrite -mulr_sumr v1 mulr1.
+have t_lt1 : 0 < t i < 1 by rewrite ti -tu ltr_addl.
+have mix z : l z = (1 - t i) * (rest z / u) + t i * vertex c pi i z.
+  have -> : 1 - t i = u by rewrite -tu addrC addKr.
+  by rewrite [u * _]mulrC divfK ?gt_eqF // addrC.
+by have [_ ->] := ex _ _ _ ar (listed_admissible li) t_lt1 mix.
+Qed.
+
+(** ** Algorithm 1, line by line *)
+Section Algorithm.
+Local Notation vector := {ffun X -> R}.
+Definition put (l : vector) x (v : R) : vector := [ffun z => if z == x then v else l z].
+
+(** Lines 7 to 10. The vector is what the last round has left. *)
+Definition round (J : {set X}) (s : vector * seq vector) (j : X) :=
+  if c * (\sum_(m in J :\ j) pi m) <= 1 then
+    let l := put s.1 j ((1 - c * \sum_(m in J :\ j) pi m) / pi j) in
+    let l := foldl (fun l i => put l i c) l (enum (J :\ j)) in
+    (l, rcons s.2 l)
+  else s.
+
+(** Lines 4 to 6: for one set of indices. *)
+Definition indices (found : seq vector) (J : {set X}) :=
+  if c^-1 <= \sum_(m in J) pi m then (foldl (round J) ([ffun=> 0], found) (enum J)).2 else found.
+
+(** Lines 1 to 3, with N = #|X|. *)
+Definition algorithm1 (k : nat) : seq vector :=
+  foldl (fun found l => foldl indices found (enum [set J : {set X} | #|J| == #|X| - l + 1]%N)) [::] (iota 1 k).
+
+Lemma putsE (l : vector) s z : foldl (fun l i => put l i c) l s z = if z \in s then c else l z.
+Proof. by elim: s l => //= i s IH l; rewrite IH in_cons ffunE; case: (z \in s); rewrite ?orbT // orbF. Qed.
+
+Lemma mem_foldl (T : Type) (f : seq vector -> T -> seq vector) (p : pred T) (v : vector) s found :
+  (forall found a, (v \in f found a) = (v \in found) || p a) ->
+  (v \in foldl f found s) = (v \in found) || has p s.
+Proof. by move=> fp; elim: s found => [| a s IH] found /=; rewrite ?orbF // IH fp orbA. Qed.
+
+Definition added (J : {set X}) (v : vector) j :=
+  (c * (\sum_(m in J :\ j) pi m) <= 1) && [forall x, v x == vertex c pi (J, j) x].
+
+Lemma rounds (J : {set X}) (v l : vector) found s : all (mem J) s -> (forall x, x \notin J -> l x = 0) ->
+  (v \in (foldl (round J) (l, found) s).2) = (v \in found) || has (added J v) s.
+Proof.
+elim: s l found => [| j s IH] l found /=; first by rewrite orbF.
+case/andP=> jJ sJ l0; rewrite {1}/added {2}/round /=; case: ifP => _ /=; last exact: IH.
+set l' : vector := foldl (fun l i => put l i c) _ _; have l'E x : l' x = vertex c pi (J, j) x.
+  rewrite putsE mem_enum in_setD1 ffunE /vertex /=; case: (eqVneq x j) => //= _.
+  by case: ifP => // /negbT /l0.
+rewrite IH // => [| x xJ]; last first.
+  by rewrite l'E /vertex (negbTE xJ); case: eqP xJ => // ->; rewrite /= jJ.
+rewrite mem_rcons in_cons orbA [(v \in found) || [forall x, _]]orbC; congr (_ || _ || _).
+apply/eqP/forallP => [-> x | e]; first by rewrite l'E.
+by apply/ffunP => x; rewrite l'E; apply/eqP.
+Qed.
+
+(** In region k any N - k answers, or fewer, have less than 1/c together. There, and in the last region, k = N, the
+    algorithm finds the listed vectors and no others. *)
+Theorem algorithm1_listed k (v : vector) : (k <= #|X|)%N ->
+  (forall J : {set X}, (#|J| <= #|X| - k)%N -> c * (\sum_(x in J) pi x) < 1) ->
+  v \in algorithm1 k <-> exists2 i, listed c pi i & v =1 vertex c pi i.
+Proof.
+move=> kN region.
+have step (J : {set X}) found : (v \in indices found J) =
+    (v \in found) || ((c^-1 <= \sum_(m in J) pi m) && has (added J v) (enum J)).
+  rewrite /indices; case: ifP => _; last by rewrite orbF.
+  by apply: rounds => [| x _]; [apply/allP => x; rewrite mem_enum | rewrite ffunE].
+have enough J : (c^-1 <= \sum_(m in J) pi m) = (1 <= c * \sum_(m in J) pi m).
+  by rewrite -[X in _ = (X <= _)](divff (_ : c != 0)) ?gt_eqF // ler_pmul2l.
+rewrite /algorithm1 (mem_foldl _ _ (fun found l => mem_foldl _ found (fun found J => step J found))) /=.
+split=> [/hasP [l _ /hasP [J _ /andP [ge1 /hasP [j]]]] | [[J j] li e]].
+  rewrite mem_enum => jJ /andP [le1 /forallP e]; exists (J, j) => [| x]; last exact/eqP.
+  by rewrite /listed /= jJ le1 -enough.
+have /and3P [/= jJ le1 ge1] := li; have J0 : (0 < #|J|)%N by rewrite (cardD1 j) jJ.
+have JN : (#|J| <= #|X|)%N := max_card _.
+have kJ : (#|X| - k < #|J|)%N.
+  by rewrite ltnNge; apply/negP => /region; rewrite ltNge ge1.
+apply/hasP; exists (#|X| - #|J|).+1.
+  by rewrite mem_iota ltn0Sn add1n ltnS ltn_subLR // addnC -ltn_subLR.
+apply/hasP; exists J; first by rewrite mem_enum inE addn1 subnSK ?subKn // ltn_subrL J0 (leq_trans J0).
+rewrite enough ge1; apply/hasP; exists j; first by rewrite mem_enum.
+by rewrite /added le1; apply/forallP => x; apply/eqP.
+Qed.
+End Algorithm.
 
 (** ** Utilities *)
 Section Utilities.

@@ -1,4 +1,7 @@
-"""The checker extracted from the proofs, against `ex.load` and extremal.js: the same files are accepted."""
+"""The checker extracted from the proofs, against `ex.load` and extremal.js: the same files are accepted.
+
+extremal.js reads no files with blocks: there the first two must agree, and it must refuse.
+"""
 
 import itertools
 import json
@@ -15,6 +18,7 @@ from extremal.certification import file as mechanism_file
 from extremal.certification.exact import exact_masses, largest_exact_lift
 from extremal.certification.proof import log_above
 from extremal.errors import ExtremalError
+from extremal.model.blocks import Blocks, in_blocks
 from extremal.model.prior_set import PriorSet
 from tests.support.draws import by_node
 from tests.support.extracted import missing, program
@@ -57,11 +61,11 @@ def verdicts(documents, folder):
     return said
 
 
-def honest(rng):
-    """The document of a certificate: of few or many answers and reports, for a prior or a set of priors."""
+def honest(rng, sets=0.5):
+    """The document of a certificate: of few or many answers and reports, for a prior or a set of priors (so often)."""
     n, m = int(rng.integers(2, 7)), int(rng.integers(1, 8))
     priors = ex.Prior(rng.dirichlet(np.full(n, rng.choice([0.5, 5]))) * 0.9 + 0.1 / n)
-    if rng.random() < 0.5:
+    if rng.random() < sets:
         priors = some_sets(rng, n)[rng.integers(7)]
     labels = priors.labels
     matrix = rng.dirichlet(np.full(m, rng.choice([0.3, 3])), size=n)
@@ -77,6 +81,17 @@ def honest(rng):
     document = json.loads(certified.to_json())
     document.pop("evidence", None)  # the checker and extremal.js do not look at it
     return document
+
+
+def honest_with_blocks(rng):
+    """The same of a certificate with blocks, which are not in the order of the answers."""
+    n = int(rng.integers(3, 9))
+    count, m = int(rng.integers(2, n + 1)), int(rng.integers(1, 6))
+    prior = ex.Prior(rng.dirichlet(np.full(n, 2.0)) * 0.9 + 0.1 / n)
+    numbers = rng.permutation(np.concatenate((np.arange(count), rng.integers(0, count, size=n - count))))
+    made = in_blocks(prior, numbers.tolist(), rng.dirichlet(np.full(m, 2.0), size=count).tolist(), range(m))
+    level = ex.epsilon_pml(prior, made.dense()) + 1e-9
+    return json.loads(ex.certify(prior, made, level, allow_true_answers=True).to_json())
 
 
 # What a forger may do, who makes the digests and the leakage fit again. Each changes the table of weights, the
@@ -241,18 +256,58 @@ def a_column_less(rng, document, w):
     document["weights"].pop()
 
 
+def an_answer_in_another_block(rng, document, w):
+    """One that leaves its block for another, or for none, or is in two, or in none that there is."""
+    if "blocks" in document:
+        blocks = block_numbers(document)
+        i, block = int(rng.integers(len(blocks))), int(rng.integers(len(w)))
+        blocks[i] = block
+        rows = mechanism_file._encode_blocks(np.array([*blocks, len(w)]))[:-1]
+        spoilt = f"{rows[block]},{rng.integers(len(blocks) + 1)}"
+        rows[block] = [rows[block], rows[block], spoilt, rows[block][2:]][int(rng.integers(4))]
+        if rng.random() < 0.7:  # it is the form that decides
+            document["epsilon"] = "800.0"
+        document["blocks"] = rows
+
+
+def blocks_out_of_place(rng, document, w):
+    """Blocks in a file of version 2, or beside a set of priors; or version 3 without blocks."""
+    kind = int(rng.integers(3))
+    if kind == 0:
+        document["version"] = 5 - document["version"]
+    elif kind == 1:
+        document["blocks"] = [str(i) for i in range(len(w))]
+    else:
+        p = document["prior"]
+        some = {"center": p, "lower": p, "upper": p, "radius": "0.0", "confidence": "1.0"}
+        document.update(prior_set=some | {"description": ""}, version=3)
+        document.setdefault("blocks", [str(i) for i in range(len(p))])
+
+
 ODD = (an_odd_radius, an_odd_bound, a_prior_away, a_sum_that_is_off, a_probability_next_to_none)
 BEFORE = (
     *(as_it_is, exactly_what_leaks, a_level_just_below, another_level, weight_moved, rows_swapped),
     *(a_row_too_long, another_prior, a_prior_that_is_none, a_larger_set, a_smaller_set, a_set_without_center),
     *ODD,
 )
-AFTER = (a_row_named_wrongly, a_column_less)
+AFTER = (a_row_named_wrongly, a_column_less, blocks_out_of_place)
+OF_SETS = (a_larger_set, a_smaller_set, a_set_without_center, an_odd_radius, an_odd_bound, a_prior_away)
+WITH_BLOCKS = (
+    *(as_it_is, exactly_what_leaks, a_level_just_below, another_level, weight_moved, rows_swapped),
+    *(a_row_too_long, another_prior, a_prior_that_is_none, a_sum_that_is_off, *AFTER),
+    *[an_answer_in_another_block] * 3,
+)
+
+
+def block_numbers(document):
+    """The block of each answer."""
+    return mechanism_file._decode_blocks(document["blocks"], len(document["inputs"])).tolist()
 
 
 def table(document):
     """The weights of a document, as Python integers: a forger may write what no unsigned integer holds."""
-    w = np.zeros((len(document["inputs"]), len(document["outputs"])), dtype=object)
+    rows = len(document.get("blocks", document["inputs"]))
+    w = np.zeros((rows, len(document["outputs"])), dtype=object)
     for y, groups in enumerate(document["weights"]):
         column = np.zeros(len(w), dtype=np.uint64)
         mechanism_file._decode_column(groups, column)
@@ -281,7 +336,8 @@ def leakage(document, w):
             s = {name: document["prior_set"][name] for name in ("center", "lower", "upper")}
             bounds = [np.array([float(x) for x in values]) for values in s.values()]
             prior = PriorSet(prior, *bounds, float(document["prior_set"]["radius"]), 1.0)
-        return log_above(largest_exact_lift(exact_masses(prior), w.astype(np.uint64)))
+        blocks = Blocks(prior.labels, np.array(block_numbers(document))) if "blocks" in document else None
+        return log_above(largest_exact_lift(exact_masses(prior, blocks), w.astype(np.uint64), blocks))
     except (ExtremalError, ArithmeticError, ValueError):
         return 0.0
 
@@ -304,26 +360,38 @@ def forged(rng, document, how):
 
 
 def files(seed, count):
-    """So many files, each kind of forgery in turn."""
+    """So many files, each kind of forgery in turn; one in five has blocks."""
     rng = np.random.default_rng(seed)
-    kinds = itertools.cycle((*BEFORE, *AFTER))
-    return [
-        (how.__name__, forged(rng, honest(rng), how)) for how, _ in zip(kinds, range(count), strict=False)
-    ]
+    plain, blocks = itertools.cycle((*BEFORE, *AFTER)), itertools.cycle(WITH_BLOCKS)
+    made = []
+    for k in range(count):
+        how = next(blocks if k % 5 == 4 else plain)
+        document = honest_with_blocks(rng) if k % 5 == 4 else honest(rng, 0.9 if how in OF_SETS else 0.5)
+        made.append((how.__name__, forged(rng, document, how)))
+    return made
 
 
 def agree(made, folder):
     said = verdicts([document for _, document in made], folder)
-    differ = [(name, *words) for (name, _), words in zip(made, said, strict=True) if len(set(words)) > 1]
+    differ = [
+        (name, *words)
+        for (name, document), words in zip(made, said, strict=True)
+        if words[0] != words[1] or words[2] != (words[0] and document["version"] == 2)
+    ]
     assert differ == []
     return said
 
 
 def test_the_checker_python_and_the_browser_agree_on_files_and_forgeries(tmp_path):
-    made = files(11, 190)
+    made = files(11, 250)
     said = agree(made, tmp_path)
-    accepted = {name for (name, _), words in zip(made, said, strict=True) if words[0]}
-    refused = {name for (name, _), words in zip(made, said, strict=True) if not words[0]}
+    accepted, refused = (
+        {name for (name, _), words in zip(made, said, strict=True) if words[0] is verdict}
+        for verdict in (True, False)
+    )
+    blocks = {words[0] for (_, document), words in zip(made, said, strict=True) if "blocks" in document}
+    assert blocks == {True, False}
+    assert "an_answer_in_another_block" in accepted & refused
     assert {"as_it_is", "exactly_what_leaks", "weight_moved", "a_smaller_set"} <= accepted
     assert {"a_level_just_below", "a_row_too_long", "a_larger_set", "a_set_without_center"} <= refused
     assert {how.__name__ for how in AFTER} <= refused

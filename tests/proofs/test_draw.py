@@ -20,7 +20,7 @@ def bits(outcomes):
 
 
 def by_program(rows):
-    """The table, and the reports, for each (weights, words), from the extracted program."""
+    """The table as it is stored, and the reports, for each (weights, words), from the extracted program."""
     lines = [
         f"{bits(len(weights))}\t{' '.join(map(str, weights))}\t{' '.join(map(str, words))}"
         for weights, words in rows
@@ -30,14 +30,15 @@ def by_program(rows):
     )
     answers = []
     for line in done.stdout.splitlines():
-        table, reports = line.split("\t")
+        table, reports, again = line.split("\t")
+        assert again == reports  # from the stored table, too
         entries = [tuple(int(part) for part in entry.split(":")) for entry in table.split(" ")]
         answers.append((entries, [int(k) for k in reports.split()]))
     return answers
 
 
 def by_c(weights):
-    """The tables of a matrix of weights; C writes a full bucket as threshold 0 with itself as its alias."""
+    """The tables of a matrix of weights, entry by entry: (threshold, alias)."""
     n, m = np.shape(weights)
     sampler = Sampler(np.array(weights, dtype=np.uint64), tuple(range(n)), tuple(range(m)), bytes(32))
     b = sampler.b
@@ -45,8 +46,7 @@ def by_c(weights):
     tables = []
     for i in range(n):
         entries = sampler.entries[i << b : (i + 1) << b].tolist()
-        pairs = [(entry >> b, entry & ((1 << b) - 1)) for entry in entries]
-        tables.append([(1 << (62 - b), j) if pair == (0, j) else pair for j, pair in enumerate(pairs)])
+        tables.append([(entry >> b, entry & ((1 << b) - 1)) for entry in entries])
     return tables
 
 

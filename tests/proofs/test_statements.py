@@ -220,6 +220,29 @@ def test_no_guess_gains_more_after_both_reports_than_the_composition_says(seed):
     assert max(found) == pytest.approx(most, rel=1e-11)  # the last gain attains it
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_guess_gains_more_after_three_reports_than_the_composition_says(seed):
+    rng = np.random.default_rng(seed)
+    pi, P, prior, one = some_case(rng)
+    Q, S = shares(some_counts(rng, 3, 2)), shares(some_counts(rng, 3, 2))
+    together = ex.composition.compose_releases(prior, one, mechanism_of(Q), mechanism_of(S))
+    joint = ex.composition.joint_release(one, mechanism_of(Q), mechanism_of(S))
+    lists = [
+        [math.prod(chances) for chances in zip(*some, strict=True)]
+        for some in itertools.product(columns(P), columns(Q), columns(S))
+    ]
+    assert [sum(row) for row in zip(*lists, strict=True)] == [1, 1, 1]
+    np.testing.assert_allclose(joint.matrix, np.array(lists, dtype=float).T, atol=1e-14)
+    gains = rng.integers(0, 9, size=(20, 3, 3)).tolist()
+    gains.append([[1 / p if x == u else 0 for u in range(3)] for x, p in enumerate(pi)])
+    found = [
+        float(best(after(pi, column), gain) / best(pi, gain))
+        for column, gain in itertools.product(lists, gains)
+        if any(column) and best(pi, gain)
+    ]
+    assert max(found) == pytest.approx(math.exp(together.epsilon), rel=1e-11)  # the last gain attains it
+
+
 @pytest.fixture(scope="module")
 def world():
     """Three people are asked one after another. What is published of the first two decides what the last is asked.

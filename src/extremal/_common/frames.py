@@ -8,8 +8,6 @@ from __future__ import annotations
 import csv
 import importlib
 import io
-import json
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -18,6 +16,7 @@ from typing import Any
 
 from ..errors import OptionError, ValuesError
 from . import checks
+from .json import finite, json_text
 from .words import missing
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -76,9 +75,7 @@ def table_kind(path: str) -> str:
 def encode_table(records: Records, kind: str) -> bytes:
     """The content of a file with one row for each record: "csv", "parquet" or "json"."""
     if kind == "json":
-        finite = [{name: _finite(value) for name, value in record.items()} for record in records]
-        text = json.dumps(finite, default=str, ensure_ascii=False, allow_nan=False, indent=2)
-        return (text + "\n").encode()
+        return (json_text(finite(records), indent=2) + "\n").encode()
     columns = _columns(records)
     if kind == "parquet":
         try:
@@ -141,11 +138,7 @@ def _columns(records: Records) -> dict[str, list[Any]]:
 
 def _plain(value: Any) -> Any:
     """A value that any table can hold: an infinite number is missing, combinations of labels are text."""
-    return ", ".join(map(str, value)) if isinstance(value, tuple) else _finite(value)
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else finite(value)
 
 
 def _alike(values: list[Any]) -> list[Any]:

@@ -86,3 +86,17 @@ def _refuse_constant(name: str) -> None:
 def finite_or_none(value: float) -> float | None:
     """The number, or None in place of NaN and infinities, which JSON cannot hold."""
     return value if math.isfinite(value) else None
+
+
+def finite(document: Any) -> Any:
+    """The document with None in place of NaN and infinities, wherever they stand."""
+    if isinstance(document, dict):
+        return {str(key): finite(item) for key, item in document.items()}
+    if isinstance(document, list | tuple):
+        return [finite(item) for item in document]
+    return finite_or_none(document) if isinstance(document, float) else document
+
+
+def json_text(document: Any, indent: int | None = None) -> str:
+    """The document as text, without NaN and infinities; a label that JSON does not know is written as its str()."""
+    return json.dumps(document, default=str, ensure_ascii=False, allow_nan=False, indent=indent)

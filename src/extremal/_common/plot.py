@@ -90,8 +90,10 @@ MOST_NAMED = 40  # symbols whose labels are written beside a picture
 MOST_FIGURES = 12  # rows and columns up to which a heat map shows its numbers
 
 
-def empty_axes(size: tuple[float, float] = (5.4, 4.0)) -> Axes:
-    """New axes in a figure that pyplot knows, so that a notebook shows it."""
+def given_axes(axes: Axes | None, size: tuple[float, float] = (5.4, 4.0)) -> Axes:
+    """The axes, if there are any, else new ones in a figure that pyplot knows, so that a notebook shows it."""
+    if axes is not None:
+        return axes
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -103,8 +105,7 @@ def draw_bars(
     values: Sequence[float], labels: Sequence[Any], title: str, quantity: str, axes: Axes | None = None
 ) -> Axes:
     """Axes with one horizontal bar a label, the first on top; of more than 40, a line without names."""
-    if axes is None:
-        axes = empty_axes(bars_size(len(values)))
+    axes = given_axes(axes, bars_size(len(values)))
     places = range(len(values))
     if len(values) <= MOST_NAMED:
         axes.barh(places, values, color=BLUE)
@@ -135,8 +136,7 @@ def draw_matrix(
 ) -> Axes:
     """Axes with a heat map of P(y|x), up to the largest; what never happens is hatched, a small one has its numbers."""
     n, m = matrix.shape
-    if axes is None:
-        axes = empty_axes(matrix_size(n, m))
+    axes = given_axes(axes, matrix_size(n, m))
     # Zeros are transparent: what never happens shows the hatching behind. The rest begins at a blue that can be seen.
     named = max(n, m) <= MOST_NAMED
     axes.patch.set(facecolor="white", edgecolor="#D8D8D8", hatch="////" if named else None)
@@ -185,8 +185,7 @@ def draw_tradeoff(
     axes: Axes | None = None,
 ) -> Axes:
     """Axes with utility against leakage, for the optimal mechanisms and randomized response; `point` is marked."""
-    if axes is None:
-        axes = empty_axes()
+    axes = given_axes(axes)
     order = epsilons.argsort(kind="stable")
     axes.plot(epsilons[order], optimal[order], color=BLUE, label="optimal")
     axes.plot(epsilons[order], response[order], color=VERMILION, linestyle="--", label="randomized response")

@@ -6,7 +6,6 @@ read out again later.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._common import checks
+from .._common.json import json_text
 from .._common.threads import one_thread
 from .._common.types import Floats
 from ..certification import proof
@@ -269,7 +269,7 @@ class Audit:
 
     def to_json(self) -> str:
         """to_dict() as JSON text, without NaN or infinities."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
+        return json_text(self.to_dict(), indent=2)
 
     def to_markdown(self) -> str:
         """The audit as a page for readers who are not statisticians."""

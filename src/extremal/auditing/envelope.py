@@ -113,10 +113,9 @@ class Envelope:
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        from .._common.plot import BLUE, empty_axes
+        from .._common.plot import BLUE, given_axes
 
-        if axes is None:
-            axes = empty_axes()
+        axes = given_axes(axes)
         shares = np.geomspace(1e-3, 1, 200)
         axes.plot(shares, [self(float(min(share, 1.0))) for share in shares], color=BLUE)
         axes.set_xscale("log")

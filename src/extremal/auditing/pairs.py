@@ -8,7 +8,6 @@ up over all tests (Bonferroni), are at most 1 - confidence. All bounds hold at o
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common import checks
+from .._common.json import json_text
 from .._common.threads import one_thread
 from .._common.types import Ints
 from .._common.words import at_least, shorten
@@ -154,7 +154,7 @@ class PairsAudit:
 
     def to_json(self) -> str:
         """to_dict() as JSON text, without NaN or infinities."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, indent=2)
+        return json_text(self.to_dict(), indent=2)
 
     def to_markdown(self) -> str:
         """The audit as a page for readers who are not statisticians."""

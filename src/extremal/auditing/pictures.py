@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.plot import BLUE, ORANGE, VERMILION, empty_axes
+from .._common.plot import BLUE, ORANGE, VERMILION, given_axes
 from .._common.types import Floats
 from .._common.words import factor
 from ..model.labels import Labels
@@ -420,8 +420,7 @@ def draw_leakage(
     axes: Axes | None = None,
 ) -> Axes:
     """Axes with the leakage of each report as a bar, or of many reports how often a level is exceeded."""
-    if axes is None:
-        axes = empty_axes()
+    axes = given_axes(axes)
     if len(outputs) <= MOST_BARS:
         places = np.arange(len(outputs))
         axes.bar(places, leakage, color="tab:blue")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
@@ -11,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
+from extremal._common.json import finite, json_text
 from extremal._common.words import factor
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def console(to_stderr: bool = False) -> Console:
 
 def print_json(document: Any) -> None:
     """The document on standard output, and nothing else; numbers that JSON does not know are null."""
-    print(json.dumps(_finite(document), indent=2, ensure_ascii=False, allow_nan=False, default=str))
+    print(json_text(finite(document), indent=2))
 
 
 def heading(out: Console, text: str) -> None:
@@ -281,11 +281,3 @@ def mechanism_dict(mechanism: ex.Mechanism) -> dict[str, Any]:
         "outputs": [plain(label) for label in mechanism.outputs],
         "matrix": mechanism.matrix.tolist(),
     }
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -13,7 +13,6 @@ Two kinds are told apart.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import numpy as np
 
 from .._common import checks
 from .._common.frames import Tabular
+from .._common.json import json_text
 from .._common.threads import one_thread
 from .._common.types import Floats
 from .._common.words import brief, shorten
@@ -32,7 +32,7 @@ from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from .counts import count_reports, label_finder
+from .counts import count_reports, place_finder
 from .difference import ratio_table
 from .estimate import Method, estimate
 from .interval_table import IntervalTable
@@ -93,7 +93,7 @@ class ShareBounds(Tabular):
     def to_json(self) -> str:
         """Everything as text."""
         said = {"label": self.label, "share": self.share, "promise": str(self.promise), "rows": self.rows()}
-        return json.dumps(said, default=str, ensure_ascii=False, allow_nan=False)
+        return json_text(said)
 
     def __str__(self) -> str:
         wide = max([5, *(len(str(label)) for label in self.labels)])
@@ -134,7 +134,7 @@ def bounds(found: Estimate, label: Any, share: float) -> ShareBounds:
             "bounds must be of an estimate", given=repr(found)[:60], remedy="make it with estimate(...)"
         )
     share = checks.number(share, "share", least=0, most=1)
-    k = _place(found.labels, label)
+    k = place_finder(found.labels, "label")(label)
     phi = np.clip(found.shares, 0.0, 1.0)
     lowest, highest = phi.copy(), phi + min(share, float(phi[k]))
     lowest[k], highest[k] = max(float(phi[k]) - share, 0.0), phi[k]
@@ -295,7 +295,7 @@ def rate(
                 "mechanisms of all groups must have the same inputs in the same order",
                 given=f"{shorten(first.inputs)} and {shorten(matrix.inputs)}",
             )
-        k = _place(matrix.outputs if entered == "report" else matrix.inputs, label)
+        k = place_finder(matrix.outputs if entered == "report" else matrix.inputs, "label")(label)
         safe = np.eye(matrix.shape[1])[k] if entered == "report" else matrix.matrix[k]
         rows.append(np.vstack((matrix.matrix, safe)) * (counts[name].total / total))
         outputs += [(name, y) for y in matrix.outputs]
@@ -321,10 +321,3 @@ def _likelihood_ratio(P: Floats, counts: Any, theta: Floats) -> float:
     with np.errstate(divide="ignore"):
         gain = np.log((theta @ P)[seen]) - np.log((null @ P[:-1])[seen])
     return max(2 * float(counts[seen] @ gain), 0.0)
-
-
-def _place(labels: Labels, label: Any) -> int:
-    place = label_finder(labels)(label)
-    if place < 0:
-        raise OptionError(f"must be one of {shorten(labels)}", parameter="label", given=brief(label))
-    return place

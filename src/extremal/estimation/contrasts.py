@@ -25,12 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Bools, Floats
-from .._common.words import brief, shorten
+from .._common.words import shorten
 from ..errors import OptionError, SizeError, ValuesError
 from ..model.labels import Labels, as_list
-from .counts import label_finder
+from .counts import label_finder, place_finder
 
 # Singular values of the normalised matrix, the largest of which is 1. Those below are rounding: to learn what
 # they carry would take more than 10^18 reports.
@@ -301,21 +302,10 @@ def score_target(labels: Labels, scores: Any) -> Floats:
     if scores is None:
         return label_numbers(labels)
     if isinstance(scores, Mapping):
-        find = label_finder(labels)
-        found: list[Any] = [None] * len(labels)
-        for label, value in scores.items():
-            place = find(label)
-            if place < 0:
-                raise OptionError(
-                    f"must be for the labels {shorten(labels)}", parameter="scores", given=brief(label)
-                )
-            found[place] = value
-        absent = [label for label, value in zip(labels, found, strict=True) if value is None]
-        if absent:
-            raise OptionError(
-                "must cover every label", parameter="scores", given=f"none for {shorten(absent, 3)}"
-            )
-        values: Sequence[Any] = found
+        place_of = place_finder(labels, "scores")
+        found = {labels[place_of(label)]: value for label, value in scores.items()}
+        checks.cover(found, "scores", labels)
+        values: Sequence[Any] = [found[label] for label in labels]
     else:
         values = as_list(scores)
     if len(values) != len(labels) or not all(map(is_finite, values)):

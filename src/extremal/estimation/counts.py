@@ -20,7 +20,7 @@ from ..certification.stored import decode_label
 from ..draw.columns import Alphabet
 from ..draw.containers import as_column
 from ..draw.kernel import tally
-from ..errors import MechanismError, ValuesError
+from ..errors import ExtremalError, MechanismError, OptionError, ValuesError
 from ..model.labels import Labels, Unknown, as_list, is_hashable, is_missing
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
@@ -270,6 +270,21 @@ def label_finder(labels: Labels) -> Callable[[Any], int]:
         return place
 
     return find
+
+
+def place_finder(
+    labels: Labels, parameter: str, error: type[ExtremalError] = OptionError
+) -> Callable[[Any], int]:
+    """The place of the label that a value is or is written like; other values are refused."""
+    find = label_finder(labels)
+
+    def place_of(value: Any) -> int:
+        place = find(value)
+        if place < 0:
+            raise error(f"must be one of {shorten(labels)}", parameter=parameter, given=brief(value))
+        return place
+
+    return place_of
 
 
 def _exported(text: str) -> Any:

@@ -291,10 +291,9 @@ class Precision(Tabular):
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        if axes is None:
-            from .._common.plot import empty_axes
+        from .._common.plot import given_axes
 
-            axes = empty_axes((6.4, 4.4))
+        axes = given_axes(axes, (6.4, 4.4))
         markers = "osD^vP*X<>"
         for i, (e, row) in enumerate(zip(self.epsilons, self.half_widths, strict=True)):
             truth = not math.isfinite(e)

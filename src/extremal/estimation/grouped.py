@@ -11,12 +11,12 @@ import numpy as np
 
 from .._common.threads import one_thread
 from .._common.types import Floats
-from .._common.words import counted, shorten
+from .._common.words import counted
 from ..errors import ValuesError
 from ..model.labels import Labels
 from .approximate import covering_differences, difference_intervals
 from .contrasts import each_symbol
-from .counts import label_finder
+from .counts import place_finder
 from .equality import EqualityTest, equality_test
 from .interval_table import IntervalTable, Tabled, source
 from .promise import Promise
@@ -214,12 +214,7 @@ class GroupedEstimate(Tabled):
         return f"GroupedEstimate({size}, {counted(self.reports, 'report')})"
 
     def _place(self, group: Any) -> int:
-        place = label_finder(self.groups)(group)
-        if place < 0:
-            raise ValuesError(
-                f"must be one of {shorten(self.groups)}", parameter="group", given=repr(group)[:60]
-            )
-        return place
+        return place_finder(self.groups, "group", ValuesError)(group)
 
     @one_thread
     def _stacked(self, what: str, tables: list[IntervalTable]) -> IntervalTable:

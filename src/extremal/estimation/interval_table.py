@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common.frames import Tabular, html_table
+from .._common.json import finite_or_none, json_text
 from .._common.types import Floats
 from .._common.words import counted
 from ..model.labels import Labels
@@ -113,11 +113,11 @@ class IntervalTable(Tabular):
                 "estimate": float(self.estimates[k]),
                 "lower": float(self.lower[k]),
                 "upper": float(self.upper[k]),
-                "standard_error": _finite(float(self.standard_errors[k])),
+                "standard_error": finite_or_none(float(self.standard_errors[k])),
                 "identified": bool(self.identified[k]),
             }
             if self.design_effects is not None:
-                row["design_effect"] = _finite(float(self.design_effects[k]))
+                row["design_effect"] = finite_or_none(float(self.design_effects[k]))
             found.append(row)
         return found
 
@@ -139,7 +139,7 @@ class IntervalTable(Tabular):
 
     def to_json(self) -> str:
         """The same as text; a label that JSON does not know is written as its str()."""
-        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def lines(self) -> list[str]:
         """The rows as text, all of them."""
@@ -191,15 +191,14 @@ class IntervalTable(Tabular):
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        from .._common.plot import empty_axes, short
+        from .._common.plot import given_axes, short
 
         groups = [tuple(self._group(k).values()) for k in range(len(self))]
         starts = [k for k, group in enumerate(groups) if k == 0 or group != groups[k - 1]]
         places = np.arange(len(self))
         if self.by:
             places = places + 2 * np.searchsorted(starts, places, side="right")
-        if axes is None:
-            axes = empty_axes((6.4, max(1.2 + 0.3 * min(int(places[-1]) + 1, 100), 2.4)))
+        axes = given_axes(axes, (6.4, max(1.2 + 0.3 * min(int(places[-1]) + 1, 100), 2.4)))
         axes.hlines(places, self.lower, self.upper, color="tab:blue")
         for known, face in ((True, "tab:blue"), (False, "white")):
             chosen = self.identified == known
@@ -227,10 +226,6 @@ class IntervalTable(Tabular):
 
 def _padded(parts: list[str], wide: list[int]) -> str:
     return "  ".join(f"{part:{width}}" for part, width in zip(parts, wide, strict=True))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 class Tabled(ABC):
@@ -261,7 +256,7 @@ class Tabled(ABC):
 
     def to_json(self) -> str:
         """Everything as text; a label that JSON does not know is written as its str()."""
-        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Axes with every figure of the table and its interval.

@@ -19,6 +19,7 @@ from ..model.prior import Prior, check_prior
 from ..optimization.design import designed
 from ..optimization.result import Design
 from .contrasts import Channel
+from .counts import place_finder
 from .estimate import check_same_answers, named_pair, stacked
 from .plan_result import (
     Plan,
@@ -26,7 +27,6 @@ from .plan_result import (
     effort,
     people_for_coefficient,
     people_for_difference,
-    place_of,
 )
 from .planning import check_people, sample_size
 from .promise import FIGURES, check_kind
@@ -169,7 +169,11 @@ class _Goal:
         if self.width is not None:
             return sample_size(prior, matrix, self.width, self.confidence, intervals=self.intervals)
         work = effort(self.confidence, self.power)
-        places = list(range(prior.size)) if self.answer is None else [place_of(prior.labels, self.answer)]
+        places = (
+            list(range(prior.size))
+            if self.answer is None
+            else [place_finder(prior.labels, "answer")(self.answer)]
+        )
         if self.difference is not None:
             _check_identified(channel, places, prior.labels)
             return people_for_difference(channel, places, check_effect(self.difference, "difference"), work)

@@ -8,7 +8,6 @@ group). V has the mechanism's noise in it. For the usual sizes the power is with
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,16 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from .._common.json import finite_or_none, json_text
 from .._common.threads import one_thread
 from .._common.types import Floats
-from .._common.words import brief
 from ..errors import MechanismError, OptionError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..optimization.result import Design
 from .contrasts import Channel, each_symbol, is_finite, standard_errors
-from .counts import label_finder
 from .intervals import normal_quantile
 from .planning import expected_error
 from .promise import FIGURES
@@ -147,8 +145,8 @@ class Plan:
             "intervals": self.intervals,
             "power": self.power,
             "labels": list(self.labels),
-            "standard_errors": [_finite(x) for x in self.standard_errors],
-            "half_widths": [_finite(x) for x in self.half_widths],
+            "standard_errors": list(map(finite_or_none, self.standard_errors.tolist())),
+            "half_widths": list(map(finite_or_none, self.half_widths.tolist())),
             "widths": self.widths.tolist(),
             "detectable_difference": self.detectable,
             "too_small": self.too_small,
@@ -156,7 +154,7 @@ class Plan:
 
     def to_json(self) -> str:
         """The same as text."""
-        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -235,26 +233,9 @@ def _points(half: float) -> str:
     return f"{100 * half:.1f}" if half < 1 else "100"
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
-
-
 def effort(confidence: float, power: float) -> float:
     """(z_{alpha/2} + z_power)^2."""
     return (normal_quantile((1 - confidence) / 2) + normal_quantile(1 - power)) ** 2
-
-
-def place_of(labels: Labels, answer: Any) -> int:
-    """The place of an answer that was named."""
-    place = label_finder(labels)(answer)
-    if place < 0:
-        raise OptionError(
-            f"must be one of the {len(labels)} labels",
-            parameter="answer",
-            given=brief(answer),
-            remedy="name another",
-        )
-    return place
 
 
 def difference_variance(channel: Channel, place: int, difference: float) -> float | None:

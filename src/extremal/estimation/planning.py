@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._common import checks
+from .._common.json import finite_or_none
 from .._common.threads import one_thread
 from .._common.types import Floats
 from .._common.words import shorten
@@ -75,13 +76,12 @@ class ExpectedError:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are; null for an infinite error."""
-        errors = [e if math.isfinite(e) else None for e in self.standard_errors.tolist()]
         return {
             "reports": self.reports,
             "confidence": self.confidence,
             "intervals": self.intervals,
             "labels": list(self.labels),
-            "standard_errors": errors,
+            "standard_errors": list(map(finite_or_none, self.standard_errors.tolist())),
             "widths": self.widths.tolist(),
         }
 

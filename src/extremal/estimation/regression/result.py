@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..._common import checks
 from ..._common.frames import to_frame
+from ..._common.json import json_text
 from ..._common.types import Floats
 from . import effects, hypotheses, tables
 from .assembly import Assembly, Parameter
@@ -264,7 +264,7 @@ class Regression:
 
     def to_json(self) -> str:
         """The same as text; a label that JSON does not know is written as its str()."""
-        return json.dumps(self.to_dict(), default=str, ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def notes(self) -> list[str]:
         """What a reader of the figures must know, in words."""

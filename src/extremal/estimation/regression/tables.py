@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ import numpy as np
 import scipy.special
 
 from ..._common.frames import Tabular, html_table
-from ..._common.json import finite_or_none
-from ..._common.plot import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, empty_axes
+from ..._common.json import finite_or_none, json_text
+from ..._common.plot import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, given_axes
 from ..._common.types import Floats
 from ..promise import Promise
 from .families import TITLES
@@ -145,18 +144,8 @@ class FigureTable(Tabular):
 
     def to_json(self) -> str:
         """The rows as text; a label that JSON does not know is written as its str()."""
-        return json.dumps(
-            {
-                "title": self.title,
-                "confidence": self.confidence,
-                "intervals": self.promise.kind,
-                "promise": str(self.promise),
-                "rows": self.rows(),
-            },
-            default=str,
-            ensure_ascii=False,
-            allow_nan=False,
-        )
+        said = {"title": self.title, "confidence": self.confidence, "intervals": self.promise.kind}
+        return json_text({**said, "promise": str(self.promise), "rows": self.rows()})
 
     def cells(self) -> list[list[str]]:
         """The headings, and the rows as they are printed."""
@@ -339,8 +328,7 @@ def draw(result: Regression, axes: Axes | None = None) -> Axes:
     """Axes with a point and a bar for every coefficient; answers differ by colour and by name."""
     chosen = [k for k, p in enumerate(result.parameters) if p.part == "" and p.column != "Intercept"]
     chosen = chosen or [k for k, p in enumerate(result.parameters) if p.part == ""]
-    if axes is None:
-        axes = empty_axes((6.4, max(1.4 + 0.3 * len(chosen), 2.4)))
+    axes = given_axes(axes, (6.4, max(1.4 + 0.3 * len(chosen), 2.4)))
     answers = list(dict.fromkeys(result.parameters[k].answer for k in chosen))
     places = np.arange(len(chosen))
     for place, k in zip(places, chosen, strict=True):

@@ -153,7 +153,7 @@ def test_a_file_that_is_no_mechanism_prior_or_counts_is_refused(folder, name):
 
 def test_what_is_not_there_is_refused(folder):
     refuse(*DESIGN, "nowhere.csv", says="nowhere.csv")
-    refuse(*DESIGN, ".", says="folder")
+    refuse(*DESIGN, ".", says="directory")
     refuse(*DESIGN, "/dev/null")
     refuse("audit", "nowhere.json", says="nowhere.json")
     refuse("audit", ".", says="folder")

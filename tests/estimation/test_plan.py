@@ -111,22 +111,22 @@ def test_precision_falls_with_people_and_epsilon_to_that_of_true_answers():
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({}, "a plan needs a goal"),
-        ({"width": 0.1, "difference": 0.1}, "a plan has one goal"),
-        ({"width": 0.1, "people": 100}, "people must be left out where it is asked for"),
-        ({"people": 1.5}, "people"),
-        ({"width": 0.1, "intervals": "both"}, "intervals must be"),
-        ({"difference": 1.5}, "difference must be a number between 0 and 1"),
-        ({"difference": ex.planning.Effect(0.1, "x")}, "answer must be one of the 3 labels, got 'x'"),
-        ({"coefficient": 0}, "coefficient must be a number other than 0"),
-        ({"width": 5e-324}, "intervals must be able to shrink"),
-        ({"difference": 1e-200}, "people must be enough"),  # its square is 0
-        ({"coefficient": -1e-200}, "people must be enough"),
-        ({"width": 0.1, "epsilon": 1.0}, "epsilon must come with a prior"),
+        ({}, "width=0.05"),
+        ({"width": 0.1, "difference": 0.1}, "several"),
+        ({"width": 0.1, "people": 100}, "people\n"),
+        ({"people": 1.5}, "people\n"),
+        ({"width": 0.1, "intervals": "both"}, "intervals\n"),
+        ({"difference": 1.5}, "difference\n"),
+        ({"difference": ex.planning.Effect(0.1, "x")}, "answer\n"),
+        ({"coefficient": 0}, "coefficient\n"),
+        ({"width": 5e-324}, "1e+12"),
+        ({"difference": 1e-200}, "1e+12"),  # its square is 0
+        ({"coefficient": -1e-200}, "1e+12"),
+        ({"width": 0.1, "epsilon": 1.0}, "epsilon\n"),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_refused(how, message):
-    with pytest.raises(ex.errors.ExtremalError, match=message):
+    with refused(ex.errors.ExtremalError, message):
         ex.plan(DESIGN, **how)
 
 

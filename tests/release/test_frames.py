@@ -177,7 +177,7 @@ LAZY = pl.LazyFrame({"answer": ["a"]})
         (
             lambda: ex.privatize(ONE, {"question": C}),
             ValuesError,
-            "['answer'",
+            "'question'",
         ),
         (lambda: ex.privatize(ONE, {}), ValuesError, "mechanisms"),
         (lambda: ex.privatize(ONE, C), ValuesError, "mechanism"),
@@ -188,7 +188,7 @@ LAZY = pl.LazyFrame({"answer": ["a"]})
         (
             lambda: ex.privatize(ONE, {"answer": C}, unknown_as={"id": 1}),
             ValuesError,
-            "['answer']",
+            "'answer'",
         ),
         (
             lambda: ex.privatize(ONE, {"answer": C}, unknown_as={"answer": "z"}),
@@ -200,7 +200,7 @@ LAZY = pl.LazyFrame({"answer": ["a"]})
         (
             lambda: ex.privatize(ONE, {"answer": C}, keyed=ex.Keyed(KEY, "who")),
             ValuesError,
-            "['who']",
+            "'who'",
         ),
         (
             lambda: ex.privatize(ONE, {"answer": C}, keyed=ex.Keyed(KEY, "answer")),

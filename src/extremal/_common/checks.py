@@ -20,13 +20,14 @@ import math
 import numbers as abstract
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import ExtremalError, OptionError
+from ..errors import ExtremalError, OptionError, ValuesError
 from .types import Floats
-from .words import brief, shorten
+from .words import brief, cut, listed, shorten
 
 _T = TypeVar("_T")
 Kind = type[ExtremalError]
@@ -210,6 +211,17 @@ def cover(
     if absent:
         given, remedy = f"none for {shorten(absent, 3)}", remedy or "add what is missing"
         raise error("must cover every label", parameter=parameter, given=given, remedy=remedy)
+
+
+def columns(wanted: Iterable[Any], there: Iterable[Any], where: str) -> None:
+    """Refuse names of columns that are not there; one that is nearly like one is asked about."""
+    known = list(there)
+    for name in wanted:
+        if name not in known:
+            plain = {str(column).strip().casefold(): column for column in known}
+            near = get_close_matches(str(name).strip().casefold(), plain, n=1)
+            remedy = f"did you mean {cut(plain[near[0]])}?" if near else "correct the name"
+            raise ValuesError(f"{where} must have the column {name!r}", given=listed(known), remedy=remedy)
 
 
 def length(

@@ -104,7 +104,7 @@ def html_table(caption: str, rows: Iterable[str]) -> str:
     return f"<table><caption>{escape(caption)}</caption>{''.join(rows)}</table>"
 
 
-def eager_frame(frame: Any) -> Any:
+def eager_frame(frame: Any, parameter: str = "frame") -> Any:
     """The frame as a narwhals DataFrame, if it is one that holds its values."""
     import narwhals
 
@@ -113,7 +113,7 @@ def eager_frame(frame: Any) -> Any:
     except (TypeError, narwhals.exceptions.NarwhalsError) as error:
         raise ValuesError(
             "must be a pandas, polars or arrow table, or another eager frame with distinct column names",
-            parameter="frame",
+            parameter=parameter,
             given=f"{type(frame).__name__}: {' '.join(str(error).split())[:80]}",
             remedy="a column by itself is for the method privatize of a certified mechanism",
         ) from None
@@ -121,7 +121,7 @@ def eager_frame(frame: Any) -> Any:
         given = "an engine may evaluate it more than once, and two draws of one record are two releases"
         raise ValuesError(
             "must hold its values",
-            parameter="frame",
+            parameter=parameter,
             given=f"a lazy {type(frame).__name__}: {given}",
             remedy="collect it first, and for Spark use extremal.release.spark",
         )

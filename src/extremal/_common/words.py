@@ -21,10 +21,21 @@ def shorten(labels: Sequence[Any], most: int = 8) -> str:
     return f"[{shown}{f', … {len(labels) - most} more' if len(labels) > most else ''}]"
 
 
+def listed(names: Sequence[Any], most: int = 12) -> str:
+    """Names for a sentence, cut to the first few."""
+    more = f", … {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(cut, names[:most])) + more
+
+
+def cut(name: Any, most: int = LONGEST_SHOWN) -> str:
+    """A name without quotes, cut."""
+    text = str(name)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def brief(value: Any, most: int = LONGEST_SHOWN) -> str:
     """A value for a message, cut: what was read from data is never repeated at length."""
-    text = repr(value[: 2 * most] if isinstance(value, str | bytes) else value)
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return cut(repr(value[: 2 * most] if isinstance(value, str | bytes) else value), most)
 
 
 def factor(nats: float) -> str:

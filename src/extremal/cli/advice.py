@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal._common.threads import one_thread
+from extremal._common.words import listed
 
 from . import show
 
@@ -126,8 +127,6 @@ def estimated(found: ex.Estimate | GroupedEstimate) -> list[str]:
 
 def unchanged(columns: Sequence[str], private: Sequence[str]) -> list[str]:
     """Which columns stay as they are, and what that means."""
-    from extremal.release.files.source import listed
-
     rest = [show.name_of(name) for name in columns if name not in private]
     if not rest:
         return []

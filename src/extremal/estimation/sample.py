@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .._common import checks
 from .._common.types import Ints
 from .._common.words import shorten
 from ..errors import OptionError, ValuesError
@@ -29,12 +30,7 @@ class NamedColumns:
     drawn: Mapping[str, Mechanism] = field(default_factory=dict)  # from what, where the source says so
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.names:
-            raise ValuesError(
-                f"{self.where} must have the column {name!r}",
-                given=shorten(self.names, 12),
-                remedy="name another",
-            )
+        checks.columns([name], self.names, self.where)
         return self.columns[name]
 
 

@@ -22,7 +22,7 @@ from .._common import checks
 from .._common.types import Floats, Ints
 from .._common.words import brief, shorten
 from ..errors import OptionError, ValuesError
-from ..model.labels import Labels, as_list, is_missing
+from ..model.labels import Labels, as_list
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,35 +252,30 @@ def _factors(sizes: Ints, design: SurveyDesign) -> Floats:
     return np.asarray(sizes / np.maximum(sizes - 1, 1), dtype=np.float64)
 
 
-def check_weights(values: Any) -> Floats:
-    """The weights as numbers, none missing or negative, not all 0."""
-    listed = None
+def check_weights(values: Any, name: Any = None) -> Floats:
+    """The weights as numbers, none missing or negative, not all 0; `name` is that of their column."""
+    of = f"in {name!r} " if isinstance(name, str) else ""
     try:
         w = checks.floats(values)
     except (TypeError, ValueError, OverflowError):
-        listed = as_list(values)
-        w = np.array([_number(value) for value in listed], dtype=np.float64)
+        w = np.array([_number(value) for value in as_list(values)], dtype=np.float64)
     bad = ~np.isfinite(w)
     if w.ndim != 1:
-        raise ValuesError("must be one column", parameter="weights", given=f"shape {w.shape}")
+        raise ValuesError(f"{of}must be one column", parameter="weights", given=f"shape {w.shape}")
     if bad.any():
-        texts = [value for value, wrong in zip(listed or [], bad, strict=False) if wrong]
-        texts = [value for value in texts if not is_missing(value)]
         raise ValuesError(
-            "must be a finite number for every person",
+            f"{of}must be a finite number for every person",
             parameter="weights",
-            given=f"{int(bad.sum())} of {len(w)} missing or not a number" + _examples(texts),
+            given=f"{int(bad.sum())} of {len(w)} missing or not a number",
             remedy="drop these rows, or give each of them a weight",
         )
     if (w < 0).any():
+        given = f"{int((w < 0).sum())} below 0, the least {w.min():g}"
         raise ValuesError(
-            "must not be negative",
-            parameter="weights",
-            given=f"{int((w < 0).sum())} below 0, the least {w.min():g}",
-            remedy="correct them",
+            f"{of}must not be negative", parameter="weights", given=given, remedy="correct them"
         )
     if not w.any():
-        raise ValuesError("must not all be 0", parameter="weights", remedy="give weights")
+        raise ValuesError(f"{of}must not all be 0", parameter="weights", remedy="give weights")
     return w
 
 
@@ -289,7 +284,3 @@ def _number(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return float("nan")
-
-
-def _examples(texts: list[Any]) -> str:
-    return f", e.g. {brief(texts[0])}" if texts else ""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._common import checks
-from .._common.words import shorten
 from ..certification.certified import Certified
 from ..draw.drawing import Job, Release, check_releases, choose_randomness, drops
 from ..draw.keys import Keyed
@@ -82,14 +81,7 @@ def _release(name: Any, certified: Any, terms: Terms) -> Release:
 
 def check_columns(job: Job, columns: Iterable[Any], what: str, ids: Any = None) -> None:
     """Refuse names that are not columns of the frame or file, and ids that are private."""
-    present = list(columns)
-    absent = [name for name in [*job.private, *([] if ids is None else [ids])] if name not in present]
-    if absent:
-        raise ValuesError(
-            f"{what} must have the columns {absent}",
-            given=shorten(present, 20),
-            remedy="correct the name",
-        )
+    checks.columns([*job.private, *([] if ids is None else [ids])], columns, what)
     if ids is not None and ids in job.private:
         raise ValuesError(
             "the ids must stand in a column that stays as it is",

@@ -26,8 +26,8 @@ def data(**more):
 @pytest.mark.parametrize(
     ("formula", "words"),
     [
-        ("x ~ agee", "column"),
-        ("y ~ age", "column"),
+        ("x ~ agee", "'agee'"),
+        ("y ~ age", "'y'"),
         ("x ~ age +* sex", "formula"),
         ("x age", "formula"),
         ("~ age", "formula"),

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..._common import checks
 from ..._common.files import file_name
+from ..._common.frames import eager_frame
 from ..._common.types import Bools, Floats, Ints
 from ..._common.words import missing as missing_package
-from ..._common.words import shorten
 from ...errors import FileError, OptionError, ValuesError
-from ...model.labels import Labels, Unknown
+from ...model.labels import Labels
+from ..counts import report_codes
 
 # What stands for a missing covariate in a CSV file; "None" is often an answer.
 ABSENT = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
@@ -125,20 +125,6 @@ def clear_terms(terms: Any, private: set[str]) -> Any:
     return formulaic.Formula(["1", *rest])
 
 
-def check_columns(wanted: Sequence[str], there: Sequence[str], what: str = "the formula") -> None:
-    """Refuse columns that the data do not have."""
-    known = set(there)
-    for name in wanted:
-        if name not in known:
-            near = difflib.get_close_matches(name, list(there), n=1)
-            shown = ", ".join(there[:12]) + (f", … {len(there) - 12} more" if len(there) > 12 else "")
-            raise ValuesError(
-                f"{what} names the column {name!r}, which the data do not have",
-                given=f"columns {shown}",
-                remedy=f"did you mean {near[0]}?" if near else "correct the name",
-            )
-
-
 def constant(label: Any, labels: Labels, n: int) -> Any:
     """A column that holds one label of a private column in every row."""
     return _column(labels, np.full(n, labels.index(label)))
@@ -222,7 +208,7 @@ def read(data: Any, wanted: Sequence[str], private: Sequence[str]) -> Any:
     if isinstance(data, File):
         return _from_file(data, wanted, private)
     if isinstance(data, Mapping):
-        check_columns(wanted, [str(name) for name in data])
+        checks.columns(wanted, data, "the data")
         columns = {name: data[name] for name in wanted}
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
@@ -245,24 +231,11 @@ def _native(frame: Any) -> Any:
 
 
 def _from_frame(data: Any, wanted: Sequence[str]) -> Any:
-    import narwhals as nw
     import pandas as pd
 
-    try:
-        frame = nw.from_native(data, eager_only=True)
-    except TypeError:
-        raise ValuesError(
-            "must be a frame, a mapping name -> array, or the path of a CSV or Parquet file",
-            parameter="data",
-            given=type(data).__name__,
-            remedy="collect a lazy frame first",
-        ) from None
-    except nw.exceptions.NarwhalsError as error:  # such as two columns of one name
-        raise ValuesError(
-            "cannot be read", parameter="data", given=" ".join(str(error).split())[:120]
-        ) from None
-    check_columns(wanted, list(map(str, frame.columns)))
-    native = nw.to_native(frame)
+    frame = eager_frame(data, "data")
+    checks.columns(wanted, frame.columns, "the data")
+    native = frame.to_native()
     if isinstance(native, pd.DataFrame):
         return native[list(wanted)].reset_index(drop=True)
     return pd.DataFrame({name: _plain(frame.get_column(name)) for name in wanted})
@@ -294,13 +267,8 @@ def _from_file(file: File, wanted: Sequence[str], private: Sequence[str]) -> Any
     from ...release.files.csv import CsvData
     from ...release.files.source import open_data
 
-    path, kind, delimiter = file.path, file.format, file.delimiter
-    try:
-        opened = open_data(path, list(wanted), kind, delimiter)
-    except ValuesError:  # a column is missing: the same words as for a frame
-        opened = open_data(path, [], kind, delimiter)
-        check_columns(wanted, opened.columns)
-        raise
+    path = file.path
+    opened = open_data(path, list(wanted), file.format, file.delimiter)
     if not isinstance(opened, CsvData):
         import pyarrow.parquet as pq
 
@@ -341,60 +309,9 @@ def missing(column: Any) -> Bools:
 
 def codes(column: Any, labels: Labels, name: str) -> Ints:
     """The number of the label in each row, texts that are written like a label included; -1 if there is none."""
-    import pandas as pd
-
-    numbers, values = pd.factorize(column, use_na_sentinel=True)
-    place = {label: k for k, label in enumerate(labels)}
-    texts = Counter(str(label) for label in labels)
-    by_text = {str(label): k for k, label in enumerate(labels) if texts[str(label)] == 1}
-    rows = np.empty(len(values) + 1, dtype=np.int64)
-    rows[-1] = -1
-    unknown = Unknown(labels)
-    counts = np.bincount(numbers[numbers >= 0], minlength=len(values)).tolist()
-    for k, (value, count) in enumerate(zip(values, counts, strict=True)):
-        rows[k] = _find(value, place, by_text)
-        if rows[k] < 0:
-            unknown.add(_item(value), count)
-    if unknown.rows:
-        raise ValuesError(
-            f"every report in {name!r} must be one of the output labels {shorten(labels)}",
-            given=unknown.among(len(numbers)),
-            remedy="correct or drop them, or load the mechanism that made these reports",
-        )
-    return np.asarray(rows[numbers])
-
-
-def _find(value: Any, place: Mapping[Any, int], by_text: Mapping[str, int]) -> int:
-    value = _item(value)
+    found, there = np.full(len(column), -1, dtype=np.int64), ~missing(column)
     try:
-        if value in place:
-            return place[value]
-    except TypeError:
-        return -1
-    text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-    return by_text.get(text, -1)
-
-
-def _item(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def numbers(column: Any, what: str, rows: int) -> Floats:
-    """A column of finite numbers >= 0, one for each row: weights."""
-    try:
-        values = np.asarray(_plain(column), dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValuesError(f"{what} must be numbers", given=repr(column)[:60]) from None
-    if values.shape != (rows,):
-        raise ValuesError(f"{what} must be one for each row", given=f"shape {values.shape} for {rows} rows")
-    wrong = ~(values >= 0) | ~np.isfinite(values)
-    if wrong.any():
-        absent = int(np.isnan(values).sum())
-        raise ValuesError(
-            f"{what} must be finite numbers >= 0",
-            given=f"{absent} missing and {int(wrong.sum()) - absent} negative or infinite",
-            remedy="drop these rows, or correct them",
-        )
-    if not values.sum() > 0:
-        raise ValuesError(f"{what} must not all be 0", given=f"{rows} rows of weight 0")
-    return values
+        found[there] = report_codes(labels, column[there])
+    except ValuesError as error:
+        raise error.within(f"column {name!r}: ", ValuesError) from None
+    return found

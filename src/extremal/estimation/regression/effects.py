@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..._common import checks
 from ..._common.threads import one_thread
 from ..._common.types import Floats
 from ...errors import OptionError, ValuesError
 from . import columns
-from .columns import check_columns
 from .likelihood import Likelihood
 from .tables import FigureTable
 
@@ -37,7 +37,7 @@ def shares(result: Regression, data: Any, at: Mapping[str, Any] | None) -> Figur
     frame = _rows(result, data)
     weights = result.source.weights if data is None else np.ones(len(frame))
     fixed = dict(at or {})
-    check_columns(list(fixed), sorted(result.source.parsed.columns), "at")
+    checks.columns(fixed, sorted(result.source.parsed.columns), "the formula")
     known = result.source.combinations.each
     private = {name: _label(result, name, fixed.pop(name)) for name in list(fixed) if name in known}
     moved = {name: _constant(frame[name], value) for name, value in fixed.items()}
@@ -60,7 +60,7 @@ def shares(result: Regression, data: Any, at: Mapping[str, Any] | None) -> Figur
 def effects(result: Regression, variables: Sequence[str]) -> FigureTable:
     """Average marginal effects of variables, all of the formula if none is named."""
     there = sorted(result.source.parsed.columns)
-    check_columns(variables, there, "effects")
+    checks.columns(variables, there, "the formula")
     labels: list[tuple[Any, ...]] = []
     values: list[Floats] = []
     jacobians: list[Floats] = []

@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from ..._common import checks
 from ..._common.types import Bools, Floats, Ints
 from ..._common.words import shorten
 from ...certification.certified import Certified, as_estimable
+from ...draw.columns import objects
 from ...draw.drawing import labels_at
 from ...errors import MechanismError, OptionError, ValuesError
-from ...model.labels import Labels
+from ...model.labels import Labels, as_list
 from ...model.mechanism import Mechanism
 from ...model.prior import Prior
+from ..survey import check_weights
 from . import columns, families
-from .columns import ModelMatrix, Parsed, check_columns, constant, cycled, parse
+from .columns import ModelMatrix, Parsed, constant, cycled, parse
 from .families import Family, Gaussian
 from .likelihood import Emissions
 
@@ -40,10 +43,12 @@ class PrivateColumns:
     def codes(self, frame: Any) -> Ints:
         """The number of the output of each row; -1 where a report is missing."""
         outputs, shown = self.mechanism.outputs, " and ".join(self.names)
-        if len(self.names) == 1:
-            found = columns.codes(frame[self.names[0]], outputs, self.names[0])
-        else:
-            found = self._together(frame)
+        column = frame[self.names[0]]
+        if len(self.names) > 1:
+            there = ~np.any([columns.missing(frame[name]) for name in self.names], axis=0)
+            rows = zip(*(as_list(frame[name]) for name in self.names), strict=True)
+            column = objects(row if whole else None for row, whole in zip(rows, there, strict=True))
+        found = columns.codes(column, outputs, shown)
         possible = self.mechanism.matrix.max(axis=0) > 0
         wrong = (found >= 0) & ~possible[found]
         if wrong.any():
@@ -52,24 +57,6 @@ class PrivateColumns:
                 "holds reports that the mechanism never makes",
                 parameter=shown,
                 given=f"{label!r} and the like in {int(wrong.sum())} rows",
-                remedy="load the mechanism that made these reports",
-            )
-        return found
-
-    def _together(self, frame: Any) -> Ints:
-        outputs = self.mechanism.outputs
-        parts = [labels_at(outputs, k) for k in range(len(self.names))]
-        each = [columns.codes(frame[name], part, name) for name, part in zip(self.names, parts, strict=True)]
-        places = [{label: k for k, label in enumerate(part)} for part in parts]
-        table = np.full([len(part) for part in parts], -2, dtype=np.int64)
-        for k, label in enumerate(outputs):
-            table[tuple(place[x] for place, x in zip(places, label, strict=True))] = k  # type: ignore[call-overload]
-        absent = np.any([own < 0 for own in each], axis=0)
-        found = np.where(absent, -1, table[tuple(np.maximum(own, 0) for own in each)])
-        if (found == -2).any():
-            raise ValuesError(
-                f"every combination of reports in {' and '.join(self.names)} must be an output of the mechanism",
-                given=f"others in {int((found == -2).sum())} rows",
                 remedy="load the mechanism that made these reports",
             )
         return found
@@ -276,8 +263,8 @@ def read_rows(
         raise ValuesError("must have rows", parameter="data", given="none")
     weight = np.ones(n)
     if weights is not None:
-        what = f"weights in {weights!r}" if isinstance(weights, str) else "weights"
-        weight = columns.numbers(frame[weights] if isinstance(weights, str) else weights, what, n)
+        weight = check_weights(frame[weights] if isinstance(weights, str) else weights, weights)
+        checks.length(weight, "weights", n, "row", error=ValuesError)
     cluster = frame[clusters] if isinstance(clusters, str) else clusters and pd.Series(list(clusters))
     absent: dict[str, Bools] = {}
     if cluster is not None:
@@ -338,7 +325,7 @@ def _evaluated(parsed: Parsed, frame: Any) -> Any:
 
     if parsed.plain:
         return frame[parsed.outcome]
-    check_columns(sorted(parsed.outcome_columns), list(frame.columns))
+    checks.columns(sorted(parsed.outcome_columns), frame.columns, "the data")
     _, matrix = ModelMatrix.of(
         parse(f"{next(iter(parsed.outcome_columns))} ~ 0 + {parsed.outcome}").terms, frame
     )

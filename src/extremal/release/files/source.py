@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import os
-import stat
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._common.files import reason
-from ..._common.words import shorten
+from ..._common import checks
+from ..._common.files import open_file, reason
+from ..._common.words import listed, shorten
 from ...draw.columns import Alphabet
 from ...draw.drawing import labels_at
 from ...draw.texts import Texts
@@ -72,12 +71,7 @@ def open_data(
             given=f"{shorten(twice, 4)} more than once in {path}",
             remedy="rename them",
         )
-    for name in wanted:
-        if name not in data.columns:
-            raise ValuesError(
-                f"the file must have the column {name!r}, got {listed(data.columns)}: {path}"
-                + _meant(name, data.columns)
-            )
+    checks.columns(wanted, data.columns, f"the file {path}")
     return data
 
 
@@ -93,12 +87,6 @@ def only_column(data: Data) -> str:
     return data.columns[0]
 
 
-def listed(names: Sequence[Any], most: int = 12) -> str:
-    """Names for a sentence, cut to the first few."""
-    more = f", … {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(_cut(str(name)) for name in names[:most]) + more
-
-
 def check_unchanged(data: Data) -> None:
     """Refuse a file that is no longer what was opened."""
     now = os.stat(data.path)
@@ -109,34 +97,10 @@ def check_unchanged(data: Data) -> None:
 def _check_readable(path: str, what: str) -> None:
     """Refuse what is no file or cannot be read; a named pipe would never end."""
     try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISREG(mode):
-            with open(path, "rb"):
-                pass
+        open_file(path).close()
     except (OSError, ValueError) as error:
-        raise FileError(
-            "must be a file that can be read",
-            parameter=what,
-            given=f"{path}: {reason(error) if isinstance(error, OSError) else error}",
-        ) from None
-    if not stat.S_ISREG(mode):
-        raise FileError(
-            "must be a regular file",
-            parameter=what,
-            given=f"{'a folder' if stat.S_ISDIR(mode) else 'something else'}: {path}",
-            remedy="give a file of data",
-        )
-
-
-def _cut(name: str, most: int = 40) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"
-
-
-def _meant(name: str, columns: Sequence[str]) -> str:
-    """The question whether a column of a similar name was meant, if there is one."""
-    plain = {column.strip().casefold(): column for column in columns}
-    near = difflib.get_close_matches(name.strip().casefold(), plain, n=1)
-    return f"; did you mean {_cut(plain[near[0]])}?" if near else ""
+        given = f"{path}: {reason(error) if isinstance(error, OSError) else error}"
+        raise FileError("must be a file that can be read", parameter=what, given=given) from None
 
 
 class Counted(NamedTuple):
@@ -161,8 +125,7 @@ def read_counts(
     single one. An empty field of a CSV file and a null of a Parquet file are missing: refused, or left out with
     missing="drop". `progress` is called with (done, total).
     """
-    if missing not in ("refuse", "drop"):
-        raise ValuesError('must be "refuse" or "drop"', parameter="missing", given=f"{missing!r}")
+    checks.choice(missing, "missing", ("refuse", "drop"), error=ValuesError)
     wanted = [] if column is None else [column] if isinstance(column, str) else list(column)
     data = open_data(path, wanted, format, delimiter)
     name = only_column(data) if column is None else column

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common.words import factor
 from ..draw.arrays import Draws, draw_codes, draw_column
 from ..draw.keys import Columns, Keyed
 from ..draw.sampler import Sampler, Words
@@ -331,6 +332,15 @@ class Certified:
             f"Certified({self.prior.size} inputs{blocks}, {m} outputs, {known}epsilon={self.epsilon:.6g}, "
             f"realised_epsilon={self.realised_epsilon:.6g}, digest={self.digest[:12]})"
         )
+
+    def _repr_html_(self) -> str:
+        """What is proven, in words, and the mechanism; not that of a large alphabet."""
+        held = "this prior" if self.prior_set is None else "every prior of its set"
+        said = (
+            f"Certified for {held}: no report makes a guess more than {factor(self.realised_epsilon)} times as likely "
+            f"to be right (ε = {self.epsilon:.6g}). Digest {self.digest[:12]}."
+        )
+        return f"<p>{said}</p>{self.mechanism._repr_html_() if self.blocks is None else ''}"
 
 
 Released = Mechanism | Certified  # what reports are drawn with

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,9 @@ class Plan:
         return "\n".join(self.lines())
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(line)}</p>" for line in self.lines())
 
     def lines(self) -> list[str]:
         """The plan in sentences."""

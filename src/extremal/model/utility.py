@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from .._common import checks
 from .._common.threads import one_thread_of_numpy
-from .._common.types import Floats
+from .._common.types import Floats, same
 from ..errors import UtilityError
 from .mechanism import Mechanism, check_match
 from .prior import Prior
@@ -104,6 +104,16 @@ class Utility:
                 remedy="define it there, e.g. 0 log 0 = 0",
             )
         return values
+
+    def __eq__(self, other: object) -> bool:  # so that a design equals its pickled self
+        return type(self) is type(other) and same(self._definition(), other._definition())
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.name))
+
+    def _definition(self) -> tuple[object, ...]:
+        """Everything that the values depend on; a method of this utility says nothing more than its type."""
+        return tuple(value for value in vars(self).values() if getattr(value, "__self__", None) is not self)
 
     def __repr__(self) -> str:
         return f"<utility {self.name}>"
@@ -260,9 +270,16 @@ class ExpectedGain(Utility):
 
 def check_utility(utility: object) -> Utility:
     """The utility, if it is one."""
-    return checks.instance(
-        utility, "utility", Utility, "a Utility", remedy="wrap a function: Utility(mu)", error=UtilityError
-    )
+    remedy = "wrap a function: Utility(mu)"
+    if isinstance(utility, str):
+        word = utility.strip().replace("-", "_").replace(" ", "_")
+        known = (
+            f"ex.{word}"
+            if word in ("shares", "mutual_information")
+            else "ex.shares, ex.mean(scores) or ex.utilities"
+        )
+        remedy = f"it is a value, not a text: {known}"
+    return checks.instance(utility, "utility", Utility, "a Utility", remedy=remedy, error=UtilityError)
 
 
 def check_sub_linear(prior: Prior, utility: Utility, trials: int = 64, seed: int = 0) -> None:

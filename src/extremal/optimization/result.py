@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.types import Floats, Ints
+from .._common.types import Floats, Ints, same
 from ..model.blocks import BlockMechanism
 from ..model.leakage import Doubt, doubt
 from ..model.levels import PML, Notion
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 LARGEST = 1 << 24  # entries of a matrix that is made for `doubt`; larger ones are not certified either
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Arcs:
     """An arc mechanism without its matrix, which may be too large: columns over the symbols in `order`."""
 
@@ -104,6 +104,14 @@ class Design:
     prior_set: PriorSet | None = field(default=None, repr=False)
     notion: Notion = PML
     certificate: Certificate | None = field(default=None, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Design):
+            return NotImplemented
+        return all(same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+
+    def __hash__(self) -> int:
+        return hash((self.prior, self.epsilon, self.value))
 
     @cached_property
     def mechanism(self) -> Mechanism:

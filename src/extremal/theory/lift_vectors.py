@@ -99,7 +99,7 @@ NARROWEST = 1e-12
 GRID = 2.0**51  # the coarse parts of positions are multiples of 1/GRID, so their sums up to 4 are exact
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ArcColumns:
     """Column y: lift `high` on symbols first..first+count-1 (cyclically), `rest` on partial, `low` elsewhere.
 

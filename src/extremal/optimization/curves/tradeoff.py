@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._common.frames import Tabular
+from ..._common.frames import Tabular, html_table
 from ..._common.threads import one_thread
 from ..._common.types import Floats
 from ...errors import OptionError
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 from ...model.prior import check_prior
 from ...model.prior_set import PriorSet
 from ..result import Design
+
+HEAD = ("epsilon", "best design", "at most possible", "randomized response")
+WIDTHS = tuple(max(map(len, (name, "0.12345"))) for name in HEAD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +73,34 @@ class Tradeoff(Tabular):
     def __len__(self) -> int:
         return len(self.epsilons)
 
+    def __str__(self) -> str:
+        lines = [
+            "  ".join(f"{x:>{width}}" for x, width in zip(row, WIDTHS, strict=True)) for row in self._cells()
+        ]
+        return "\n".join([self._title, *lines])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head, *rows = self._cells()
+        made = ["<tr>" + "".join(f"<th>{escape(x)}</th>" for x in head) + "</tr>"]
+        made += ["<tr>" + "".join(f"<td>{escape(x)}</td>" for x in row) + "</tr>" for row in rows]
+        return html_table(self._title, made)
+
+    @property
+    def _title(self) -> str:
+        return f"{self._quantity}, {self.prior.size} answers, {self.ceiling:.4g} if the answer itself is sent"
+
+    @property
+    def _quantity(self) -> str:
+        return (
+            "true answers that a report is worth" if isinstance(self.utility, Purpose) else self.utility.name
+        )
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        columns = (self.epsilons, self.optimal, self.upper_bound, self.randomized_response)
+        return [HEAD, *(tuple(f"{x:.4g}" for x in row) for row in zip(*columns, strict=True))]
+
     def plot(self, axes: Axes | None = None) -> Axes:
         """Axes with both curves over epsilon, and the utility of releasing X itself.
 
@@ -84,7 +116,7 @@ class Tradeoff(Tabular):
             self.optimal,
             self.randomized_response,
             self.ceiling,
-            "true answers that a report is worth" if isinstance(self.utility, Purpose) else self.utility.name,
+            self._quantity,
             axes=axes,
         )
 

@@ -6,9 +6,7 @@ extremal.js reads no files with blocks: there the first two must agree, and it m
 import itertools
 import json
 import math
-import subprocess
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,8 +18,7 @@ from extremal.certification.proof import log_above
 from extremal.errors import ExtremalError
 from extremal.model.blocks import Blocks, in_blocks
 from extremal.model.prior_set import PriorSet
-from tests.support.draws import by_node
-from tests.support.extracted import missing, program
+from tests.support.extracted import by_checker, missing, verdicts
 from tests.support.mechanism_files import CASES, redigest
 from tests.support.prior_sets import some_sets
 
@@ -29,36 +26,6 @@ AT_ONCE = 500  # files that go to one process
 
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"needs {missing()}")
-
-
-def by_checker(paths):
-    """What the extracted checker says of each file: "yes", or "no" with or without a reason."""
-    done = subprocess.run([program("check"), *paths], capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    return [line.split("\t")[0] for line in done.stdout.splitlines()]
-
-
-def by_python(path):
-    """ "yes" if the library loads it, else why it does not."""
-    try:
-        ex.load(path)
-    except ExtremalError as error:
-        return str(error)
-    return "yes"
-
-
-def verdicts(documents, folder):
-    """Whether each of the three says yes, as triples: the checker, Python, JavaScript."""
-    said = []
-    for start in range(0, len(documents), AT_ONCE):
-        texts = [json.dumps(document) for document in documents[start : start + AT_ONCE]]
-        paths = [Path(folder) / f"{k}.json" for k in range(len(texts))]
-        for path, text in zip(paths, texts, strict=True):
-            path.write_text(text, encoding="utf-8")
-        python = [by_python(path) == "yes" for path in paths]
-        script = [isinstance(verdict, dict) for verdict in by_node(texts)[0]]
-        said += zip([word == "yes" for word in by_checker(paths)], python, script, strict=True)
-    return said
 
 
 def honest(rng, sets=0.5):
@@ -372,7 +339,9 @@ def files(seed, count):
 
 
 def agree(made, folder):
-    said = verdicts([document for _, document in made], folder)
+    said = []
+    for start in range(0, len(made), AT_ONCE):
+        said += verdicts([json.dumps(document) for _, document in made[start : start + AT_ONCE]], folder)
     differ = [
         (name, *words)
         for (name, document), words in zip(made, said, strict=True)

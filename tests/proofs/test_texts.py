@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from tests.proofs.test_checker import by_checker, by_python
-from tests.support.draws import by_node
-from tests.support.extracted import missing
+from tests.support.extracted import by_checker, by_python, missing, verdicts
 from tests.support.mechanism_files import CASES, redigest, small
 
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"needs {missing()}")
@@ -121,12 +119,7 @@ ONLY_THE_BROWSER_ACCEPTS = {
     ],
 )
 def test_they_differ_about_a_text_where_the_page_says_so(texts, expected, tmp_path):
-    paths = [tmp_path / f"{k}.json" for k in range(len(texts))]
-    for path, text in zip(paths, texts.values(), strict=True):
-        path.write_text(text, encoding="utf-8")
-    python = [by_python(path) == "yes" for path in paths]
-    script = [isinstance(verdict, dict) for verdict in by_node(texts.values())[0]]
-    said = zip([word == "yes" for word in by_checker(paths)], python, script, strict=True)
+    said = verdicts(list(texts.values()), tmp_path)
     assert dict(zip(texts, said, strict=True)) == dict.fromkeys(texts, expected)
 
 

@@ -35,6 +35,7 @@ from extremal.collection.survey import read_survey
 from tests.support.cli_cases import refuse, run, shell
 from tests.support.phones import INVITED, SURVEY, body, drawn, folder, published
 from tests.support.wording import refused
+from tests.support.xlsforms import one_garbled
 
 
 @pytest.fixture
@@ -492,6 +493,7 @@ def test_every_command_has_a_help_with_its_examples_and_the_examples_run(here):
     assert run("survey").out == listed
     for k in (1, 2):
         Path(f"report-{k}.json").write_bytes(body(published(), k))
+    one_garbled("form.xlsx")
     for name, command in commands.COMMANDS.items():
         assert f"  {name} " in listed
         shown = run("survey", name, "--help")

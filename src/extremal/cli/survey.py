@@ -15,7 +15,7 @@ from extremal._common.words import missing
 from extremal.errors import SurveyError
 from extremal.estimation.promise import SURVEY, goal
 
-from . import show
+from . import fieldwork, show
 from .failure import CheckFailed
 from .output import Output, check_folder, check_target, write_text
 from .progress import progress
@@ -365,12 +365,15 @@ def close(survey: str, *, database: str | None = None) -> None:
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "new": new,
+    "import": _extra()(fieldwork.import_form),
     "check": check,
+    "test": _extra()(fieldwork.rehearse),
     "serve": serve,
     "form": form,
     "invite": invite,
     "add": add,
     "export": export,
+    "backup": _extra()(fieldwork.backup),
     "close": close,
 }
 

@@ -1,0 +1,85 @@
+"""A survey with simulated people, to look at before anybody is asked; and copies of stores.
+
+What is simulated carries another id and other texts than the survey, so another digest: no store of the survey takes
+reports to it, and no phone that answered it keeps a report for the survey.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..certification.certified import Certified
+from ..certification.stored import encode_label
+from ..errors import StoreError, SurveyError
+from .database import Sqlite
+from .published import Asked, Published
+from .store import Submission, open_store
+from .survey import new_id
+
+TEST = "TEST: "
+
+
+def rehearsal(published: Published) -> Published:
+    """The survey marked as a test, which its own store does not take for itself; without invitations."""
+    questions = tuple(replace(question, text=TEST + question.text) for question in published.questions)
+    return replace(
+        published, id=new_id(), title=TEST + published.title, invitation=False, post=None, questions=questions
+    )
+
+
+def simulated(published: Published, people: int, generator: np.random.Generator) -> list[Submission]:
+    """Reports of people whose answers are as common as expected, question by question."""
+    columns = {question.name: _sent(question, people, generator) for question in published.questions}
+    rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    return [Submission(secrets.token_hex(16), published.content(row)) for row in rows]
+
+
+def _sent(question: Asked, people: int, generator: np.random.Generator) -> list[Any]:
+    """What these people send for a question, as it stands in a submission."""
+    if not question.mechanisms:
+        return [question.answers[k] for k in generator.integers(len(question.answers), size=people)]
+    if question.form != "each":
+        (certified,) = question.mechanisms
+        return _reports(certified, _answers(certified.prior, people, generator))
+    if question.subsets is None:
+        raise SurveyError(f"{question.name} must say how common its items are")
+    subsets = _answers(question.subsets, people, generator)
+    items = [
+        _reports(certified, ["yes" if subset[k] == "1" else "no" for subset in subsets])
+        for k, certified in enumerate(question.mechanisms)
+    ]
+    return [list(row) for row in zip(*items, strict=True)]
+
+
+def _answers(prior: Any, people: int, generator: np.random.Generator) -> list[Any]:
+    masses = prior.probabilities / prior.probabilities.sum()
+    return [prior.labels[k] for k in generator.choice(len(masses), people, p=masses)]
+
+
+def _reports(certified: Certified, answers: list[Any]) -> list[Any]:
+    return [encode_label(report) for report in certified.privatize(answers)]
+
+
+def copied(place: str | os.PathLike[str]) -> tuple[bytes, int]:
+    """The content of a store in a file at one moment, whatever is written meanwhile, and how many reports it holds."""
+    store = open_store(place)
+    with contextlib.closing(store.database):
+        if not isinstance(store.database, Sqlite):
+            raise SurveyError(
+                "a store on PostgreSQL is copied by its own program",
+                given=store.place,
+                remedy="run, also beside servers: (umask 077; pg_dump --format=custom --file=copy.dump DATABASE)",
+            )
+        with store.database.session() as session, contextlib.closing(sqlite3.connect(":memory:")) as copy:
+            session.raw.backup(copy)
+            if copy.execute("PRAGMA quick_check").fetchall() != [("ok",)]:
+                raise StoreError("the store must be whole to be copied", given=store.place)
+            count = copy.execute("SELECT (SELECT count(*) FROM reports) + (SELECT count(*) FROM waiting)")
+            return copy.serialize(), int(count.fetchone()[0])

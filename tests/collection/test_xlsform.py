@@ -1,0 +1,207 @@
+"""XLSForms: what becomes of their rows, and that nothing is lost without a word."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import extremal as ex
+from extremal.collection.survey import parse_survey
+from extremal.collection.xlsform import Wanted, read_xlsform
+from extremal.errors import SurveyError
+from tests.support.cli_cases import refuse, run
+from tests.support.wording import refused
+from tests.support.xlsforms import CHOICES, GARBLED, HEADER, form
+
+openpyxl = pytest.importorskip("openpyxl")
+
+
+def imported(path, *rows, wanted=None, **more):
+    found = read_xlsform(form(path, *rows, **more), wanted or Wanted())
+    return found, parse_survey(found.text, Path("survey.toml"))
+
+
+def test_questions_of_one_choice_are_asked_in_the_clear(tmp_path):
+    found, survey = imported(
+        tmp_path / "f.xlsx",
+        ["note", "hello", 'Welcome to the "study".'],
+        ["select_one yn", "married", "Are you married?", "Say so", "yes"],
+        [],
+        ["select_one sex", "sex", "Are you …?"],
+    )
+    assert found.left == ()
+    assert (survey.title, survey.introduction) == ("Health", 'Welcome to the "study".')
+    married, sex = survey.questions
+    assert (married.name, married.text, married.help) == ("married", "Are you married?", "Say so")
+    assert (married.answers, sex.answers) == (("Yes", "No"), ("Female", "Male"))
+    assert (married.required, sex.required) == (True, False)
+    assert (found.questions, found.private) == (2, 0)
+
+
+def test_a_garbled_question_keeps_its_rate(tmp_path, monkeypatch):
+    """The mechanism that `survey check` designs records "yes" always, and turns "no" into "yes" at the form's rate."""
+    monkeypatch.chdir(tmp_path)
+    form(
+        "f.xlsx",
+        ["select_one yn", "harassed", "Were you harassed?", *[None] * 3, "yes", 0.4, "*"],
+        header=GARBLED,
+    )
+    done = run("survey", "import", "f.xlsx", "-o", "survey.toml", "--share", "harassed=10%")
+    assert done.status == 0, done.err
+    assert "1 of them private" in done.out
+    assert "survey row 2: blocks of 'harassed' are left out" in " ".join(done.out.split())
+    assert run("survey", "check", "survey.toml").status == 0
+    certified = ex.load("survey.harassed.mechanism.json")
+    assert certified.inputs == ("Yes", "No")
+    assert np.allclose(certified.mechanism.matrix, [[1, 0], [0.4, 0.6]], atol=1e-5)
+    assert certified.epsilon == pytest.approx(-math.log(0.1 + 0.9 * 0.4), abs=1e-6)
+    assert certified.epsilon <= -math.log(0.1 + 0.9 * 0.4)
+
+
+def test_garbling_that_is_not_the_best_at_its_limit_is_said_to_be_so(tmp_path):
+    """Where most people say yes, or the rate is so high that the limit is below -log(1 - p)."""
+    for share, rate, said in ((0.1, 0.4, 0), (0.1, 0.95, 1), (0.7, 0.4, 1)):
+        found, survey = imported(
+            tmp_path / "f.xlsx",
+            ["select_one yn", "h", "Harassed?", *[None] * 3, "no", rate],
+            header=GARBLED,
+            wanted=Wanted({"h": [share]}),
+        )
+        assert len(found.left) == said
+        (question,) = survey.questions
+        assert question.prior.probabilities == pytest.approx([1 - share, share])
+        assert question.epsilon == pytest.approx(-math.log(share + (1 - share) * rate), abs=1e-6)
+
+
+def test_what_applies_is_asked_privately_with_the_shares_that_are_given(tmp_path):
+    rows = ["select_multiple sy", "symptoms", "Which?"], ["select_one yn", "married", "Married?"]
+    wanted = Wanted({"symptoms": [0.2, 0.1, 0.3], "married": [0.4, 0.6]}, 0.5)
+    found, survey = imported(tmp_path / "f.xlsx", *rows, wanted=wanted)
+    assert found.left == ()
+    symptoms, married = survey.questions
+    assert (symptoms.kind, symptoms.answers, symptoms.epsilon) == ("several", ("Cough", "Fever", "Pain"), 0.5)
+    assert symptoms.prior.probabilities[0] == pytest.approx(0.8 * 0.9 * 0.7)
+    assert (married.kind, married.prior.probabilities.tolist()) == ("single", [0.4, 0.6])
+    found, survey = imported(tmp_path / "f.xlsx", *rows)
+    assert [q.name for q in survey.questions] == ["married"]
+    assert len(found.left) == 1
+    assert "'symptoms'" in found.left[0]
+
+
+LEFT = [
+    (["start", "start"], "devices"),
+    (["integer", "age", "How old?"], "no questions of this type"),
+    (["select_one_from_file towns.csv", "town", "Where?"], "no questions of this type"),
+    (["note", "later", "Now to your health."], "introduction"),
+    (["selectone yn", "typo", "?"], "knows no such type"),
+    (["psychic", "mind", "?"], "knows no such type"),
+    (["select_one nolist", "nolist", "?"], "0 choices"),
+    (["select_one same", "same", "?"], "different labels"),
+    (["begin_group", "g", "G", None, None, "${a} = 'x'"], "group"),
+    (["select_one sex or_other", "other", "?"], "other"),
+    (["select_one yn", "1 odd.name", "?"], "'q1_odd_name'"),
+    (["select_one yn", "first", "again?"], "its name"),
+]
+
+
+@pytest.mark.parametrize(("row", "says"), LEFT)
+def test_what_is_not_taken_over_is_listed_by_its_row(tmp_path, row, says):
+    choices = [*CHOICES, ["same", "a", "Same"], ["same", "b", "same"]]
+    found, _ = imported(tmp_path / "f.xlsx", ["select_one yn", "first", "First?"], row, choices=choices)
+    (line,) = found.left
+    assert line.startswith("survey row 3: ")
+    assert says in line
+
+
+@pytest.mark.parametrize(
+    ("garbling", "shares"),
+    [
+        (("yes", 0.4), {}),
+        (("yes", 0.4), {"h": [0.1, 0.9]}),
+        (("maybe", 0.4), {"h": [0.1]}),
+        (("yes", "often"), {"h": [0.1]}),
+        (("yes", 0), {"h": [0.1]}),
+        (("yes", 1), {"h": [0.1]}),
+        ((None, 0.4), {"h": [0.1]}),
+    ],
+)
+def test_garbling_that_says_too_little_is_never_asked_in_the_clear(tmp_path, garbling, shares):
+    rows = (
+        ["select_one yn", "first", "First?"],
+        ["select_one yn", "h", "Harassed?", None, None, None, *garbling],
+    )
+    path = form(tmp_path / "f.xlsx", *rows, header=GARBLED)
+    if shares:
+        with refused(SurveyError, "'h'" if 0 else "h"):
+            read_xlsform(path, Wanted(shares))
+        return
+    found = read_xlsform(path, Wanted())
+    assert 'name = "h"' not in found.text
+    assert len(found.left) == 1
+
+
+def test_columns_that_say_something_and_repeats_are_listed(tmp_path):
+    found, survey = imported(
+        tmp_path / "f.xlsx",
+        ["select_one yn", "first", "First?", None, None, None, ". = 'yes'", "no"],
+        ["begin repeat", "kids"],
+        ["select_one yn", "boy", "A boy?"],
+        ["end repeat"],
+        ["select_one yn", "last", "Last?"],
+        header=[*HEADER, "constraint", "read_only"],
+    )
+    assert [q.name for q in survey.questions] == ["first", "last"]
+    assert [line.partition(": ")[0] for line in found.left] == [f"survey row {k}" for k in (2, 3, 4)]
+    assert "'constraint'" in found.left[0]
+
+
+def test_the_default_language_is_taken_and_the_others_are_listed(tmp_path):
+    header = ["type", "name", "label::English (en)", "label::Français (fr)"]
+    choices = [
+        ["list_name", "name", "label::English (en)", "label::Français (fr)"],
+        ["yn", 1, "Yes", "Oui"],
+        ["yn", 0, "No"],
+    ]
+    row = ["select_one yn", "married", "Married?", "Marié ?"]
+    for chosen, text, answers in (
+        ("Français (fr)", "Marié ?", ("Oui", "No")),
+        ("English (en)", "Married?", ("Yes", "No")),
+    ):
+        found, survey = imported(
+            tmp_path / "f.xlsx",
+            row,
+            header=header,
+            choices=choices,
+            settings=(("default_language",), (chosen,)),
+        )
+        (question,) = survey.questions
+        assert (question.text, question.answers) == (text, answers)
+        assert len(found.left) == 1
+        assert "left out: " in found.left[0]
+
+
+@pytest.mark.parametrize(
+    "text", ['a "quoted" \\ back', "tab\tnew\nline", "ctrl \x7f del", "\u2028 größe 😀", "'''"]
+)
+def test_every_text_of_a_cell_arrives_as_it_is_read(tmp_path, text):
+    _, survey = imported(tmp_path / "f.xlsx", ["select_one yn", "q", text])
+    assert survey.questions[0].text == " ".join(text.split())
+
+
+def test_what_is_no_form_is_refused_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("text.xlsx").write_text("type,name,label\n")
+    openpyxl.Workbook().save("empty.xlsx")
+    form("none.xlsx", ["integer", "age", "How old?"])
+    form("good.xlsx", ["select_one yn", "q", "?"])
+    cut = Path("good.xlsx").read_bytes()[:2000]
+    Path("cut.xlsx").write_bytes(cut)
+    for name in ("text.xlsx", "empty.xlsx", "none.xlsx", "cut.xlsx", "nowhere.xlsx"):
+        refuse("survey", "import", name, "-o", "s.toml", says=name)
+    refuse("survey", "import", "good.xlsx", "-o", "s.toml", "--share", "q", says="--share")
+    refuse("survey", "import", "good.xlsx", "-o", "s.toml", "--share", "p=10%", says="p")
+    assert not Path("s.toml").exists()
+    assert run("survey", "import", "good.xlsx", "-o", "-").out.startswith("id = ")
+    assert run("survey", "import", "good.xlsx", "-o", "s.toml").status == 0
+    refuse("survey", "import", "good.xlsx", "-o", "s.toml", says="--overwrite")

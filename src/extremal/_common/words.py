@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 LARGE = 1e6  # factors beyond are shown with four digits
 LONGEST_SHOWN = 40  # characters of a value in a message
+# How surveys write that there is no answer. Numbers like 99 may be answers; negative ones hardly are.
+GAP = re.compile(r"n/?a|n\.a\.|nan|null|#n/a|missing|k\.a\.|[-.?]|-9{1,4}", re.IGNORECASE)
 
 
 def counted(n: int, thing: str) -> str:
@@ -82,3 +85,16 @@ def _rounded(value: float, towards: float) -> str:
 def missing(problem: str, extra: str) -> ImportError:
     """The error for something that needs an extra, e.g. missing("pictures need matplotlib", "plot")."""
     return ImportError(f'{problem}; run pip install ".[{extra}]" in the project\'s folder')
+
+
+def lookalikes(names: Iterable[Any]) -> list[list[str]]:
+    """Answers that differ in upper and lower case or in spaces alone, group by group."""
+    same: dict[str, list[str]] = {}
+    for text in map(str, names):
+        same.setdefault(" ".join(text.split()).casefold(), []).append(text)
+    return [group for group in same.values() if len(group) > 1]
+
+
+def gaps(names: Iterable[Any]) -> list[str]:
+    """Answers that perhaps mean that there is none."""
+    return [text for text in map(str, names) if GAP.fullmatch(text.strip())]

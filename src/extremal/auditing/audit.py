@@ -401,3 +401,26 @@ def _exact_leakage(prior: Prior | PriorSet, mechanism: Certified) -> Floats:
             for runs in exact_columns(mechanism.weights, mechanism.grouping)
         ]
     )
+
+
+def disclosure(certified: Certified) -> list[str]:
+    """That reports disclose the answers; else that epsilon would allow it, or that they come close; where it is so."""
+    top = certified.prior.epsilon_max
+    if certified.doubt.disclosed or certified.epsilon < top:
+        return near_disclosure(audit(certified.prior, certified))
+    return [
+        f"WARNING: epsilon {certified.epsilon:g} is not below epsilon_max = {top:.4g} of this prior: it rules nothing "
+        "out, not even to report the true answer"
+    ]
+
+
+def near_disclosure(made: Audit) -> list[str]:
+    """That reports disclose the answers, or come close to them, where they do."""
+    if made.doubt.disclosed:
+        return [f"WARNING: no protection: {made.doubt}"]
+    if not made.nearly_discloses:
+        return []
+    return [
+        "WARNING: reports are close to the answers themselves: the best guess from a report is right with probability "
+        f"{audit_text.chance(made.average_guess)}, {audit_text.chance(made.prior_guess)} without one"
+    ]

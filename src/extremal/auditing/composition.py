@@ -15,7 +15,7 @@ What is true, with l the leakage and P_X the prior:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,13 +99,7 @@ def joint_release(*mechanisms: Released) -> Mechanism:
     *mechanisms
         The mechanisms, one for each release.
     """
-    if not mechanisms:
-        raise MechanismError(
-            "a joint release must be of at least one mechanism",
-            given="none",
-            remedy="give mechanisms",
-        )
-    parts = [as_mechanism(m) for m in mechanisms]
+    parts = _parts(mechanisms)
     _check_tuples(parts)  # now, not after minutes of making those of the first few
     first = parts[0]
     joint = Mechanism(first.matrix, first.inputs, [(y,) for y in first.outputs])
@@ -113,6 +107,12 @@ def joint_release(*mechanisms: Released) -> Mechanism:
         pair = joint.compose(other)
         joint = Mechanism(pair.matrix, pair.inputs, [(*y, z) for y, z in pair.outputs])  # type: ignore[misc,has-type]
     return joint
+
+
+def _parts(mechanisms: Sequence[Released]) -> list[Mechanism]:
+    if not mechanisms:
+        raise MechanismError("there must be at least one mechanism", given="none")
+    return [as_mechanism(m) for m in mechanisms]
 
 
 def _check_tuples(mechanisms: list[Mechanism]) -> None:
@@ -220,13 +220,7 @@ def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
     *mechanisms
         The mechanisms, one for each release.
     """
-    if not mechanisms:
-        raise MechanismError(
-            "a bound must be of at least one mechanism",
-            given="none",
-            remedy="give mechanisms",
-        )
-    parts = [as_mechanism(m) for m in mechanisms]
+    parts = _parts(mechanisms)
     local = [ldp_epsilon(m) for m in parts]
     sums = [epsilon_pml(prior, m) + sum(local[:i] + local[i + 1 :]) for i, m in enumerate(parts)]
     return min(*sums, prior.epsilon_max)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from .._common.words import factor
+from .._common.words import counted, factor
 from ..certification.certified import Certified
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
@@ -75,21 +76,13 @@ def promise_boxes(made: Audit) -> list[Box]:
         else ("None", "of the reports rules out an answer")
     )
     left_open = audit_text.left_open(figures) if found else ["No report rules out any answer."]
+    raised = "× 1" if figures["factor"] <= audit_text.SILENT else f"× {factor(made.epsilon)}"
+    first = Box(
+        "The promise", raised, "at most, on any chance of guessing right", audit_text.promise(figures)
+    )
     if figures["disclosed"]:
-        return [
-            Box("No protection", "True answers", "", audit_text.promise(figures), alarm=True),
-            Box(CERTAIN, *ruled_out, left_open),
-        ]
-    silent = figures["factor"] <= audit_text.SILENT
-    return [
-        Box(
-            "The promise",
-            "× 1" if silent else f"× {factor(made.epsilon)}",
-            "at most, on any chance of guessing right",
-            audit_text.promise(figures),
-        ),
-        Box(CERTAIN, *ruled_out, left_open),
-    ]
+        first = Box("No protection", "True answers", "", audit_text.promise(figures), alarm=True)
+    return [first, Box(CERTAIN, *ruled_out, left_open)]
 
 
 def prior_section(made: Audit) -> Section:
@@ -112,15 +105,18 @@ def _answers(made: Audit) -> str:
 
 
 def matrix_section(made: Audit, title: str = "The mechanism") -> Section:
-    """How reports are drawn, as a heat map; of many reports, what they do to the chances of the answers."""
+    """How reports are drawn."""
+    return Section(title, pictures=[drawn(*matrix_picture(made))])
+
+
+def matrix_picture(made: Audit) -> tuple[Callable[[int], str], str]:
+    """A heat map of the mechanism, or of many reports what they do to the chances of the answers; and its caption."""
     n, m = made.mechanism.shape
     if m <= pictures.MOST_COLUMNS and n <= pictures.MOST_ROWS:
         caption = (
             f"How often each of the {m} reports (across) is given for each true answer (down), in per cent."
         )
-        return Section(
-            title, pictures=[drawn(lambda width: pictures.heat_map(made.mechanism, width), caption)]
-        )
+        return partial(pictures.heat_map, made.mechanism), caption
     shown = (
         f" The {pictures.MOST_ROWS} most common of {n} {_answers(made)}." if n > pictures.MOST_ROWS else ""
     )
@@ -128,10 +124,7 @@ def matrix_section(made: Audit, title: str = "The mechanism") -> Section:
         f"There are {m} different reports. A circle shows how likely the answer is after some of them, the larger the "
         f"more often; the line, how likely it was before. At 0%, these reports rule the answer out.{shown}"
     )
-    return Section(
-        title,
-        pictures=[drawn(lambda width: pictures.after_reports(made.prior, made.mechanism, width), caption)],
-    )
+    return partial(pictures.after_reports, made.prior, made.mechanism), caption
 
 
 def leakage_section(made: Audit) -> Section:
@@ -154,7 +147,7 @@ def leakage_section(made: Audit) -> Section:
         groups = (
             list(levels.items())[:MOST_BARS] if many else [(t, [j]) for t, js in levels.items() for j in js]
         )
-        names = [audit_names(made, js, many) for _, js in groups]
+        names = [counted(len(js), "report") if many else made.mechanism.outputs[js[0]] for _, js in groups]
         values = np.array([math.exp(made.leakage[js[0]]) for _, js in groups])
         texts = [f"× {t}" for t, _ in groups]
         left = len(levels) - len(groups) if many else 0
@@ -177,20 +170,12 @@ def leakage_section(made: Audit) -> Section:
     return Section(title, told, shown, folded=_all_reports(made) if m > MOST_BARS else None)
 
 
-def audit_names(made: Audit, which: Sequence[int], many: bool) -> object:
-    """A report by its name, or several by their number."""
-    if not many:
-        return made.mechanism.outputs[which[0]]
-    return f"{len(which)} reports" if len(which) > 1 else "1 report"
-
-
 def risk_sections(made: Audit) -> list[Section]:
     """The audit's own words; what each report rules out in full, folded where it is long."""
     found = []
-    for title, lines in audit_text.sections(made.to_dict()):
+    for title, said in audit_text.sections(made.to_dict()):
         if title in SAID:
-            told = [part for line in lines if not line.startswith("|") for part in _plain(line)]
-            folded = None
+            told, folded = audit_text.told(said), None
             if title == CERTAIN and _is_long(made.disclosures):
                 told, folded = told[:2], _all_disclosures(made.disclosures)
             shown = "What reports rule out" if title == CERTAIN else title
@@ -259,10 +244,6 @@ def curve_section(curve: Tradeoff, epsilon: float | None = None) -> Section:
         "What other promises would cost",
         pictures=[drawn(lambda width: pictures.curve(curve, epsilon, width), caption)],
     )
-
-
-def _plain(text: str) -> list[str]:
-    return [line.removeprefix("- ").replace("\\|", "|") for line in text.split("\n") if line]
 
 
 def _about(mechanism: Certified | Mechanism) -> str:

@@ -143,8 +143,8 @@ def _nominally(figures: Figures) -> str:
 def markdown(figures: Figures) -> str:
     """The whole audit as a Markdown page."""
     parts = ["# Privacy audit"]
-    for title, lines in sections(figures):
-        parts += [f"## {title}", *lines]
+    for title, said in sections(figures):
+        parts += [f"## {title}", *(x if isinstance(x, str) else markdown_table(x) for x in said)]
     return inert("\n\n".join(parts)) + "\n"
 
 
@@ -153,15 +153,20 @@ def page(figures: Figures) -> str:
     return html(short(figures), _guess_table(figures), _report_table(figures))
 
 
-def sections(figures: Figures) -> list[tuple[str, list[str]]]:
-    """Titles and paragraphs, tables included, in reading order."""
+def told(said: Sequence[str | Cells]) -> list[str]:
+    """The sentences alone: no tables, and each item of a list by itself."""
+    return [line.removeprefix("- ") for x in said if isinstance(x, str) for line in x.split("\n")]
+
+
+def sections(figures: Figures) -> list[tuple[str, list[str | Cells]]]:
+    """Titles, paragraphs and tables, in reading order."""
     return [
-        ("In short", _summary(figures)),
-        ("What an observer can guess", [*_guessing(figures), markdown_table(_guess_table(figures))]),
-        ("What can become certain", _certainty(figures)),
-        ("The reports", [*_spread(figures), markdown_table(_report_table(figures))]),
-        ("Other measures", [markdown_table(_measure_table(figures))]),
-        ("What this rests on", _assumptions(figures)),
+        ("In short", [*_summary(figures)]),
+        ("What an observer can guess", [*_guessing(figures), _guess_table(figures)]),
+        ("What can become certain", [*_certainty(figures)]),
+        ("The reports", [*_spread(figures), _event_table(figures), _report_table(figures)]),
+        ("Other measures", [_measure_table(figures)]),
+        ("What this rests on", [*_assumptions(figures)]),
     ]
 
 
@@ -319,7 +324,6 @@ def _spread(figures: Figures) -> list[str]:
         "its chance alone says how much likelier it can make an answer"
         + ("" if figures["prior_set"] is None else " (under the nominal prior)")
         + ":",
-        markdown_table(_event_table(figures)),
     ]
 
 
@@ -395,9 +399,10 @@ def _report_table(figures: Figures) -> Cells:
     return Cells(("report", "probability", "leakage", "factor", "about", "rules out"), body)
 
 
-def _measure_table(figures: Figures) -> Cells:
+def measures_in_nats(figures: Figures) -> list[tuple[str, float | None]]:
+    """What is measured in nats, by its name; the best known first, None where it is infinite."""
     measures = figures["measures"]
-    rows = [
+    return [
         ("pointwise maximal leakage, worst report", figures["epsilon"]),
         ("maximal leakage, average over reports", measures["maximal_leakage"]),
         ("mutual information", measures["mutual_information"]),
@@ -406,6 +411,10 @@ def _measure_table(figures: Figures) -> Cells:
         ("local information privacy", measures["lip_epsilon"]),
         ("pointwise maximal cost: an answer made less likely", measures["lip_lower"]),
     ]
+
+
+def _measure_table(figures: Figures) -> Cells:
+    measures = figures["measures"]
     kept = [
         ("Dobrushin: of the distance between two groups", measures["dobrushin"]),
         ("contraction of χ²: of the squared distance", measures["chi_squared_contraction"]),
@@ -415,7 +424,7 @@ def _measure_table(figures: Figures) -> Cells:
         [
             *(
                 (name, f"{number(value)} nats" if value is not None else number(value))
-                for name, value in rows
+                for name, value in measures_in_nats(figures)
             ),
             *((name, f"{value:.2%} is left in the reports") for name, value in kept if value is not None),
         ],

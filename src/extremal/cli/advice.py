@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal._common.threads import one_thread
-from extremal._common.words import listed
+from extremal._common.words import gaps, listed, lookalikes
 
 from . import show
 
@@ -25,7 +25,7 @@ NOTHING_ABOUT_SHARES = "these reports tell next to nothing about single shares"
 
 def disclosure(certified: ex.Certified | ex.large.Windows) -> list[str]:
     """That reports disclose the answers, or come close, where they do."""
-    from extremal.auditing.advice import disclosure as found
+    from extremal.auditing.audit import disclosure as found
 
     if isinstance(certified, ex.large.Windows):
         return [f"WARNING: no protection: {certified.doubt}"] if certified.doubt.disclosed else []
@@ -47,9 +47,6 @@ def counted_prior(source: str | None, output: str | None) -> list[str]:
 
 def labels(names: Iterable[Any]) -> list[str]:
     """Answers that are perhaps one and the same, and answers that perhaps are none; a sentence for each kind."""
-    from extremal.auditing.advice import gaps as missing_answers
-    from extremal.auditing.advice import lookalikes
-
     found: list[str] = []
     texts = [str(name) for name in names]
     alike = lookalikes(texts)
@@ -59,7 +56,7 @@ def labels(names: Iterable[Any]) -> list[str]:
             f"Note: these answers differ only in upper and lower case or in spaces: {shown}. If they mean the same, "
             "spell them the same first."
         )
-    empty = missing_answers(texts)
+    empty = gaps(texts)
     if empty:
         shown = ", ".join(repr(show.name_of(text)) for text in empty[:5])
         one, it = (

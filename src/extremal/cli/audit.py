@@ -265,7 +265,7 @@ class AuditResult:
 
     def warnings(self) -> list[str]:
         """What a person must know first."""
-        from extremal.auditing.advice import near_disclosure
+        from extremal.auditing.audit import near_disclosure
 
         if isinstance(self.mechanism, ex.Certified) and self.own_prior:
             return advice.disclosure(self.mechanism)
@@ -273,6 +273,8 @@ class AuditResult:
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
+        from extremal.auditing.text import measures_in_nats
+
         made = self.audit
         show.warnings(out, self.warnings())
         show.heading(out, "In short")
@@ -281,17 +283,9 @@ class AuditResult:
         out.print(show.leakage_table(out, made))
         show.heading(out, "How often a report rules out answers")
         show.sentences(out, self._ruled_out())
-        measures = [
-            ("pointwise maximal leakage, worst report", made.epsilon),
-            ("maximal leakage, average over reports", made.maximal_leakage),
-            ("mutual information", made.mutual_information),
-            ("entropy of the answer", made.answer_prior.entropy),
-            ("local differential privacy", made.ldp_epsilon),
-        ]
         show.heading(out, "In nats")
-        rows = [
-            (name, f"{value:.4f}" if math.isfinite(value) else "none (infinite)") for name, value in measures
-        ]
+        measures = measures_in_nats(made.to_dict())[:5]
+        rows = [(name, "none (infinite)" if value is None else f"{value:.4f}") for name, value in measures]
         out.print(show.table(("measure", ""), rows))
 
     def _ruled_out(self) -> list[str]:

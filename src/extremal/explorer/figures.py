@@ -16,11 +16,11 @@ from extremal._common import checks
 from extremal._common.json import finite_or_none
 from extremal._common.plot import BLUE, GREY, VERMILION, bars_size, matrix_size, rendered
 from extremal._common.types import Floats
-from extremal._common.words import at_least, factor
+from extremal._common.words import at_least, factor, gaps, lookalikes
 from extremal.auditing import pictures
 from extremal.auditing import text as audit_text
-from extremal.auditing.advice import disclosure, gaps, lookalikes
-from extremal.auditing.report import CERTAIN, FALLS, matrix_section, mechanism_report
+from extremal.auditing.audit import disclosure
+from extremal.auditing.report import CERTAIN, FALLS, matrix_picture, mechanism_report
 from extremal.auditing.text import sentence_case
 from extremal.estimation.promise import FIGURES
 from extremal.model.leakage import check_protected
@@ -191,17 +191,10 @@ def warnings(made: Made, answer: Figures) -> list[str]:
 def _mechanism(state: State, made: Made) -> Figures:
     """The picture of the report page, and the numbers where they are not too many."""
     matrix = made.certified.mechanism
-    n, m = matrix.shape
-    few = m <= pictures.MOST_COLUMNS and n <= pictures.MOST_ROWS
-    drawn = (
-        pictures.heat_map(matrix, state.width)
-        if few
-        else pictures.after_reports(made.prior, matrix, state.width)
-    )
-    (picture,) = matrix_section(made.audit).pictures
+    draw, caption = matrix_picture(made.audit)
     return {
-        "svg": drawn,
-        "caption": picture.caption,
+        "svg": draw(state.width),
+        "caption": caption,
         "inputs": [shown(label) for label in matrix.inputs],
         "outputs": [shown(label) for label in matrix.outputs],
         "often": matrix.output_distribution(made.prior).tolist(),
@@ -248,10 +241,9 @@ def _method(made: Made) -> str:
 def _sections(figures: Figures) -> list[Figures]:
     """The audit's paragraphs; long lists are folded, and its tables are left to the report."""
     found = []
-    for title, lines in audit_text.sections(figures):
-        told = [part for line in lines if not line.startswith("|") for part in line.split("\n") if part]
+    for title, said in audit_text.sections(figures):
+        told = audit_text.told(said)
         if told and title not in ("In short", "The reports"):  # the first is said at the top
-            told = [line.removeprefix("- ") for line in told]
             kept = 2 if title == CERTAIN else len(told)
             found.append({"title": title, "text": told[:kept], "more": told[kept:]})
     return found

@@ -127,6 +127,111 @@ cat("level :", said(estimate_shares(mechanism, 0, 95)), "\\n")
     assert "1 of 3 reports are none of this mechanism" in said["unknown"]
 
 
+@pytest.fixture(scope="module")
+def survey_package():
+    """R's package survey."""
+    if subprocess.run(["Rscript", "-e", "library(survey)"], capture_output=True).returncode:
+        assert not os.environ.get("EXTREMAL_REQUIRE_R"), "the package survey is required"
+        pytest.skip("needs the package survey")
+
+
+def complex_sample(folder, missing=0):
+    """A stratified sample of villages with weights, as a file and as columns."""
+    certified = many_outputs()
+    rng = np.random.default_rng(5)
+    village = rng.integers(0, 24, 600)
+    region = village % 4  # villages lie in one region
+    weight = rng.uniform(0.5, 3, 600).round(3)
+    lean = rng.dirichlet(np.ones(len(certified.inputs)), 24)
+    values = [certified.inputs[rng.choice(len(certified.inputs), p=lean[v])] for v in village]
+    reports = certified.privatize(values, source=ex.randomness.SeededWords(3))
+    shown = [None if k < missing else report for k, report in enumerate(reports)]
+    certified.save(folder / "mechanism.json")
+    with open(folder / "private.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        rows = zip(village, region, weight, shown, strict=True)
+        writer.writerows([["village", "region", "weight", "answer"], *rows])
+    return certified, village, region, weight, reports
+
+
+PROGRAM = f"""
+suppressMessages(library(survey))
+source({json.dumps(str(SCRIPT))})
+mechanism <- read_mechanism("mechanism.json")
+private <- read.csv("private.csv", na.strings = "")
+show <- function(x) cat(sprintf("%.15g", c(coef(x), SE(x), confint(x))), "\\n")
+"""
+DESIGN = "svydesign(~village, strata = ~region, weights = ~weight, data = private, nest = TRUE)"
+
+
+@pytest.mark.usefixtures("survey_package")
+@pytest.mark.parametrize(
+    ("design", "parts"),
+    [
+        ("svydesign(~1, weights = ~weight, data = private)", ["weights"]),
+        ("svydesign(~village, weights = ~weight, data = private)", ["weights", "clusters"]),
+        ("svydesign(~1, strata = ~region, weights = ~weight, data = private)", ["weights", "strata"]),
+        (DESIGN, ["weights", "strata", "clusters"]),
+    ],
+)
+def test_shares_from_designs_of_the_package_survey_are_those_of_the_library(tmp_path, design, parts):
+    """R's own variance between clusters, mapped, against the library's. The intervals are R's normal ones."""
+    certified, village, region, weight, reports = complex_sample(tmp_path)
+    done = subprocess.run(
+        ["Rscript", "--vanilla", "-e", f"{PROGRAM} show(svy_shares({design}, ~answer, mechanism))"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    shares, errors, lower, upper = np.array(done.stdout.split(), dtype=float).reshape(4, -1)
+    given = {"weights": weight, "strata": region, "clusters": village}
+    sample = ex.SampleDesign(**{name: given[name] for name in parts})
+    expected = ex.estimate(certified, reports, method="inverse", sample=sample)
+    assert np.allclose(shares, expected.shares, rtol=0, atol=1e-9)
+    assert np.allclose(errors, expected.standard_errors, rtol=0, atol=1e-9)
+    assert np.allclose((lower, upper), (shares - 1.959964 * errors, shares + 1.959964 * errors), atol=1e-6)
+
+
+@pytest.mark.usefixtures("survey_package")
+def test_groups_replicates_and_missing_reports_of_the_package_survey(tmp_path):
+    """A group is that part of the people; replicates give errors near the linearised ones; nothing is lost unsaid."""
+    certified, _, region, weight, reports = complex_sample(tmp_path, missing=7)
+    program = f"""{PROGRAM}
+design <- {DESIGN}
+said <- function(expression) tryCatch({{ expression; "accepted" }}, error = conditionMessage)
+cat(said(svy_shares(design, ~answer, mechanism)), "\n")
+cat(said(svy_shares(design, ~weight, mechanism)), "\n")
+cat(said(svy_shares(design, ~answer + weight, mechanism)), "\n")
+cat(said(svy_shares(design, "answer", mechanism)), "\n")
+show(svy_shares(subset(design, region == 2 & !is.na(answer)), ~answer, mechanism))
+show(svy_shares(design, ~answer, mechanism, na.rm = TRUE))
+show(svy_shares(as.svrepdesign(design, type = "JKn"), ~answer, mechanism, na.rm = TRUE))
+"""
+    done = subprocess.run(
+        ["Rscript", "--vanilla", "-e", program],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert "7 of 600 reports are missing" in said[0]
+    assert "none of this mechanism" in said[1]
+    assert all("one column" in line for line in said[2:4])
+    group, linear, replicates = (np.array(line.split(), dtype=float).reshape(4, -1) for line in said[4:])
+    kept = [k for k in range(7, 600) if region[k] == 2]
+    part = ex.estimate(
+        certified,
+        [reports[k] for k in kept],
+        method="inverse",
+        sample=ex.SampleDesign(weights=weight[kept]),
+    )
+    assert np.allclose(group[0], part.shares, rtol=0, atol=1e-9)
+    assert np.allclose(linear[0], replicates[0], atol=1e-12)
+    assert np.allclose(linear[1], replicates[1], rtol=0.05)
+
+
 def test_the_command_says_how_it_is_used():
     done = run()
     assert done.returncode != 0

@@ -8,6 +8,10 @@
 #
 # The estimates, standard errors and intervals are those of Python's
 #   ex.estimate(mechanism, reports, method="inverse").
+#
+# With the package survey, from any design of it:
+#   svy_shares(svydesign(~village, weights = ~weight, data = private), ~party, mechanism)
+#
 # Weights are rounded to doubles and the promise of the file is checked in doubles. For the exact proof load the file with
 # the Python library, or with extremal.js. Reports are not drawn here: R has no cryptographic generator.
 
@@ -146,26 +150,21 @@ print.extremal_mechanism <- function(x, ...) {
   invisible(x)
 }
 
-# Shares with standard errors and ordinary intervals, each of which holds with about the confidence.
-# An answer that the reports do not determine has the estimate NA.
-estimate_shares <- function(mechanism, reports, confidence = 0.95) {
-  if (!(confidence > 0 && confidence < 1)) stop("confidence must be between 0 and 1", call. = FALSE)
-  # Numbers count whatever their type: 7 and "7" are one report.
+# The place of each report among those of the mechanism. Numbers count whatever their type: 7 and "7" are one report.
+report_places <- function(mechanism, reports) {
   places <- match(enc2utf8(as.character(reports)), mechanism$outputs)
-  if (!length(places)) stop("there are no reports", call. = FALSE)
   if (anyNA(places)) {
     stop(sprintf("%d of %d reports are none of this mechanism; is it the right file?", sum(is.na(places)),
                  length(places)), call. = FALSE)
   }
-  n <- length(places)
-  counts <- tabulate(places, length(mechanism$outputs))
-  P <- mechanism$matrix
+  places
+}
+
+# The unbiased weights of least variance if the prior were true: W with W %*% shares of reports = shares of answers.
+linear_map <- function(mechanism) {
   expected <- mechanism$prior / sum(mechanism$prior)
-  possible <- apply(P, 2, max) > 0
-  if (any(counts[!possible] > 0)) stop("a report that no answer gives; is it the right file?", call. = FALSE)
-  P <- P[, possible, drop = FALSE]
-  report_shares <- counts[possible] / n
-  # The unbiased weights of least variance if the prior were true: w with P w = e_i.
+  possible <- apply(mechanism$matrix, 2, max) > 0
+  P <- mechanism$matrix[, possible, drop = FALSE]
   outputs <- as.vector(expected %*% P)
   scaled <- sqrt(expected) * P %*% diag(1 / sqrt(outputs), length(outputs))
   parts <- svd(scaled)
@@ -174,15 +173,61 @@ estimate_shares <- function(mechanism, reports, confidence = 0.95) {
   V <- parts$v[, kept, drop = FALSE]
   W <- (sqrt(expected) * U) %*% diag(1 / parts$d[kept], sum(kept)) %*% t(V) %*% diag(1 / sqrt(outputs), length(outputs))
   lost <- diag(sqrt(expected), length(expected)) - (sqrt(expected) * U) %*% t(U)
-  identified <- apply(abs(lost), 1, max) <= 1e-7 * sqrt(expected) + 1e-14
+  list(W = W, expected = expected, possible = possible,
+       identified = apply(abs(lost), 1, max) <= 1e-7 * sqrt(expected) + 1e-14)
+}
+
+# Shares of the answers from reports in a column of a design of the package survey: svymean of the reports, then the
+# linear map. So every design of that package works, with weights, strata, clusters, calibration or replicates, and the
+# result is one of its own: coef, SE, vcov and confint take it. An answer that the reports do not determine is NA.
+svy_shares <- function(design, column, mechanism, na.rm = FALSE) {
+  if (!requireNamespace("survey", quietly = TRUE)) stop("svy_shares needs the package survey", call. = FALSE)
+  if (!inherits(column, "formula") || length(all.vars(column)) != 1L) {
+    stop("name one column of reports as a formula, such as ~party", call. = FALSE)
+  }
+  reports <- stats::model.frame(column, design$variables, na.action = stats::na.pass)[[1L]]
+  given <- !is.na(reports)
+  if (!all(given) && !na.rm) stop(sprintf("%d of %d reports are missing; na.rm = TRUE leaves them out", sum(!given),
+                                          length(given)), call. = FALSE)
+  places <- rep(NA_integer_, length(reports))
+  places[given] <- report_places(mechanism, as.character(reports[given]))
+  map <- linear_map(mechanism)
+  if (any(!map$possible[places[given]])) stop("a report that no answer gives; is it the right file?", call. = FALSE)
+  names <- paste0(".report", seq_along(mechanism$outputs))
+  indicators <- lapply(seq_along(names), function(k) as.numeric(places == k))
+  design$variables[names] <- indicators
+  found <- survey::svymean(stats::reformulate(names[map$possible]), design, na.rm = na.rm)
+  shares <- as.vector(map$W %*% stats::coef(found))
+  errors <- map$W %*% stats::vcov(found) %*% t(map$W)
+  shares[!map$identified] <- NA
+  errors[!map$identified, ] <- NA
+  errors[, !map$identified] <- NA
+  dimnames(errors) <- list(mechanism$inputs, mechanism$inputs)
+  structure(stats::setNames(shares, mechanism$inputs), var = errors, statistic = "share", class = "svystat")
+}
+
+# Shares with standard errors and ordinary intervals, each of which holds with about the confidence.
+# An answer that the reports do not determine has the estimate NA.
+estimate_shares <- function(mechanism, reports, confidence = 0.95) {
+  if (!(confidence > 0 && confidence < 1)) stop("confidence must be between 0 and 1", call. = FALSE)
+  places <- report_places(mechanism, reports)
+  if (!length(places)) stop("there are no reports", call. = FALSE)
+  n <- length(places)
+  counts <- tabulate(places, length(mechanism$outputs))
+  map <- linear_map(mechanism)
+  if (any(counts[!map$possible] > 0)) stop("a report that no answer gives; is it the right file?", call. = FALSE)
+  P <- mechanism$matrix[, map$possible, drop = FALSE]
+  W <- map$W
+  expected <- map$expected
+  report_shares <- counts[map$possible] / n
   found <- as.vector(W %*% report_shares)
   errors <- sqrt(pmax(as.vector(W^2 %*% report_shares) - found^2, 0) / n)
   bounds <- score_intervals(W, P, found, pmax(found, 0) / sum(pmax(found, 0)), expected, n, qnorm((1 + confidence) / 2))
   table <- data.frame(answer = mechanism$inputs, share = found, lower = bounds[1, ], upper = bounds[2, ],
                       standard_error = errors, stringsAsFactors = FALSE)
-  table[!identified, c("share", "standard_error")] <- NA
-  table[!identified, "lower"] <- 0
-  table[!identified, "upper"] <- 1
+  table[!map$identified, c("share", "standard_error")] <- NA
+  table[!map$identified, "lower"] <- 0
+  table[!map$identified, "upper"] <- 1
   table
 }
 

@@ -28,7 +28,9 @@ from extremal.errors import (
 )
 from extremal.lists import counting, leakage
 from extremal.lists import leakage as theory
+from extremal.lists.leakage import Choice
 from extremal.lists.steps import Cosets, Progressions, next_prime
+from extremal.lists.windows import _proved
 from extremal.randomness import SeededWords
 from tests.support.wording import refused
 
@@ -287,7 +289,11 @@ def test_groups_add_up():
     y = w.privatize(x, source=SeededWords(0))
     shares = ex.large.estimate(w, y, intervals="each")
     groups = ex.large.estimate_groups(w, y, {"low": range(20), "high": range(20, 40)})
-    assert groups.estimates == pytest.approx([shares.estimates[:20].sum(), shares.estimates[20:].sum()])
+    # The shares of all codes add up to 1, those of codes that are no answer are 0: each group gives back its part.
+    spare = 1 - shares.estimates.sum()
+    expected = [part.sum() + spare / 2 for part in (shares.estimates[:20], shares.estimates[20:])]
+    assert groups.estimates == pytest.approx(expected)
+    assert sum(groups.estimates) == pytest.approx(1)
     assert np.all((groups.lower <= [1.0, 0.0]) & (groups.upper >= [1.0, 0.0]))
     assert 0.02 < groups.standard_errors[0] < 0.2
 
@@ -345,15 +351,15 @@ def test_sets_of_several_disclose_answers_of_which_one_is_much_commoner():
 
 
 def test_of_many_answers_some_steps_are_enough(monkeypatch):
-    masses = 1 / np.arange(1, 3999.0) ** 3
-    shares, layout, inside = masses / masses.sum(), Cosets(4001, 4000), 0.33
-    outside = (1 - 3 * inside) / (4001 - 3)
-    monkeypatch.setattr(leakage, "CELLS", 300 * 4001 * math.log(4001))
-    assert len(set(leakage._steps(layout, 3))) == 300
-    every = [leakage._wrong(shares, layout, step, 3, inside, outside) for step in range(4000)]
+    masses = 1 / np.arange(1, 1007.0) ** 3
+    shares, layout, inside = masses / masses.sum(), Cosets(1009, 1008), 0.33
+    outside = (1 - 3 * inside) / (1009 - 3)
+    monkeypatch.setattr(leakage, "CELLS", 100 * 1009 * math.log(1009))
+    assert len(set(leakage._steps(layout, 3))) == 100
+    every = [leakage._wrong(shares, layout, step, 3, inside, outside) for step in range(1008)]
     found = leakage.doubt_of_windows(shares, len(shares), layout, 3, inside, outside)
     assert found.disclosed
-    assert abs(found.after - np.mean(every)) < 3 * np.std(every) / math.sqrt(300)  # as by chance
+    assert abs(found.after - np.mean(every)) < 3 * np.std(every) / math.sqrt(100)  # as by chance
 
 
 @pytest.mark.parametrize(
@@ -392,7 +398,7 @@ def test_files_of_the_first_version_draw_and_estimate_as_they_did():
     expected = [0.049991259, 0.049991259, 0.266678321, 0.049991259, 0.266678321, 0.483365383]
     assert ex.large.estimate(w, y).estimates == pytest.approx(expected, abs=1e-8)
     groups = ex.large.estimate_groups(w, y, {"x": ["a", "b"]})
-    assert groups.estimates == pytest.approx([0.099982519], abs=1e-8)
+    assert groups.estimates == pytest.approx([sum(expected[:2]) + (1 - sum(expected)) / 3], abs=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -422,12 +428,18 @@ def test_a_place_holds_one_number_and_a_number_has_one_place(layout):
     ("layout", "size"), [(Cosets(61, 4), 30), (Cosets(61, 60), 7), (Progressions(61), 11), (Cosets(2, 1), 1)]
 )
 @pytest.mark.parametrize("cost", [0.0, math.inf])
-def test_all_ways_of_counting_agree_with_sets(layout, size, cost, monkeypatch):
-    """Whatever is faster on this machine: convolutions, members of sets, places of answers; in pieces or at once."""
+@pytest.mark.parametrize("uneven", [False, True])
+def test_all_ways_of_counting_agree_with_sets(layout, size, cost, uneven, monkeypatch):
+    """Whatever is faster on this machine: convolutions, members of sets, places of answers; in pieces or at once.
+
+    Whether steps have equally many reports, or one has nearly all and most have none.
+    """
     monkeypatch.setattr(counting, "CONVOLVED", cost)
     monkeypatch.setattr(counting, "CELLS", 100)
     rng = np.random.default_rng(size)
     starts, steps = rng.integers(0, layout.prime, 500), rng.integers(0, layout.steps, 500)
+    if uneven:
+        steps = np.where(rng.random(500) < 0.99, layout.steps - 1, steps)
     sets = [
         {(s + int(x)) % layout.prime for x in layout.numbers(i, np.arange(size))}
         for s, i in zip(starts.tolist(), steps.tolist(), strict=True)
@@ -457,6 +469,50 @@ def test_few_steps_cost_hardly_any_error(answers, epsilon):
     mine = (own * (1 - own) + (answers - 1) * other * (1 - other)) / (own - other) ** 2
     assert mine <= 1.006 * best
     assert w.steps <= 2 * math.exp(epsilon) + 4
+
+
+@pytest.mark.parametrize(("answers", "epsilon"), [(97, 1.0), (197, 3.0)])
+def test_no_group_errs_more_than_with_all_steps(answers, epsilon):
+    """Bias included, from every report with its probability; each report tells its share of the mean by itself."""
+    few = ex.large.windows(answers, epsilon)
+    prime = next_prime(answers)
+    size = theory._best_size(None, answers, prime, epsilon)
+    every = _proved(None, None, answers, epsilon, Choice(prime, prime - 1, size, math.exp(epsilon)))
+    assert few.steps < 25 < every.steps
+    flat = np.full(answers, 0.5 / answers)
+    one, some = flat.copy(), flat.copy()
+    one[7] += 0.5
+    some[3:13] += 0.05
+    first = few.layout.numbers(0, np.arange(few.size))
+    groups = {
+        "one": [7],
+        "run": range(2, 22),
+        "common": range(3, 13),
+        "third": range(0, answers, 3),
+        "set": [x for x in first.tolist() if x < answers],
+        "most": range(9, answers),
+    }
+    errors = []
+    for w in (few, every):
+        y = np.arange(w.prime * w.steps)
+        step, start = np.divmod(y, w.prime)
+        held = np.array([w.layout.places(step, (x - start) % w.prime) < w.size for x in range(answers)])
+        told = []
+        for labels in groups.values():
+            kinds = held[list(labels)].sum(axis=0), w.size - held.sum(axis=0)
+            single = {}
+            for k, kind in enumerate(zip(*map(np.ndarray.tolist, kinds), strict=True)):
+                if kind not in single:
+                    single[kind] = ex.large.estimate_groups(w, [k], {"g": labels}).estimates[0]
+            told.append([single[kind] for kind in zip(*map(np.ndarray.tolist, kinds), strict=True)])
+        chance = np.where(held, w.inside, w.outside) / TOTAL / w.steps
+        for share in (2 * flat, one, some):
+            truth = [share[list(labels)].sum() for labels in groups.values()]
+            p = share @ chance
+            assert np.array(told) @ p == pytest.approx(truth, abs=1e-9)
+            errors.append((np.array(told) - np.array(truth)[:, None]) ** 2 @ p)
+    for mine, best in zip(errors[:3], errors[3:], strict=True):
+        assert (mine / best).max() <= 1.05
 
 
 @pytest.mark.slow

@@ -3,9 +3,11 @@
 The set of a report holds an answer z with probability Q + (P - Q) share(z), whatever the other shares are. The number
 of sets that hold z is binomial, and (C_z / n - Q) / (P - Q) is an unbiased estimate of the share; Clopper and Pearson's
 limits for the binomial, transformed, are limits for the share that hold for every number of reports. Sums over groups
-of answers are means over reports of a number that each report has, so their standard errors are those of a mean.
+of answers are means over reports of a number that each report has, so their standard errors are those of a mean. Codes
+that are no answer have a share of 0. So how many of them a set holds is noise that is known, and a group takes as much
+of it into its number as makes all answers together exactly 1: for large groups the error is several times smaller.
 
-The mean of whole numbers within a range, of which nothing else is known.
+The mean of numbers within a range, of which nothing else is known.
 
 With many of each kind the interval is the mean plus and minus a quantile times its standard error. With few it is the
 one that holds for every number of reports (Bentkus' inequality, module intervals).
@@ -45,19 +47,21 @@ from .promise import Promise, check_kind
 
 
 class Range(NamedTuple):
-    """What whole numbers from 0 on can be at most, and what their mean can be."""
+    """What numbers from 0 on can be at most, and what their mean can be."""
 
     most: float
     least_mean: float
     largest_mean: float
 
 
-def sample_mean(times: Ints, within: Range, error: float, least_variance: float) -> tuple[float, ...]:
-    """Mean, standard error and interval of numbers 0, 1, … that came so often; it misses with chance about `error`.
+def sample_mean(
+    values: Floats, times: Ints, within: Range, error: float, least_variance: float
+) -> tuple[float, ...]:
+    """Mean, standard error and interval of numbers that came so often; it misses with chance about `error`.
 
     The standard error of a few numbers, which may all be equal, is at least that of the given variance.
     """
-    n, values = float(times.sum()), np.arange(len(times), dtype=np.float64)
+    n = float(times.sum())
     mean = float(values @ times) / n
     variance = float((values - mean) ** 2 @ times) / max(n - 1, 1)
     center = min(max(mean, within.least_mean), within.largest_mean)
@@ -170,14 +174,21 @@ def estimate_window_groups(
     own, other = windows.supports
     error = 1 - level
     means, errors, lower, upper = np.empty((4, len(groups)))
+    size, unused = windows.size, windows.prime - windows.answers
+    spare = np.zeros(windows.prime)
+    spare[windows.answers :] = 1.0
+    idle = members_held(windows.layout, size, starts, steps, spare) if unused else np.zeros(n, dtype=np.int64)
     for k, labels in enumerate(groups.values()):
         member = np.zeros(windows.prime)
         member[numbers_of(windows, tuple(labels))] = 1.0
-        held_by = np.bincount(members_held(windows.layout, windows.size, starts, steps, member))
+        part = float(member.sum()) / windows.answers  # of the spare codes
+        numbers = members_held(windows.layout, size, starts, steps, member) + part * idle
+        held_by, times = np.unique(numbers, return_counts=True)
         # A group of size g is held `other` g times on average if its share is 0, own - other more if it is 1.
-        none = member.sum() * other
-        within = Range(min(float(member.sum()), windows.size), none, none + own - other)
-        mean, errors[k], low, high = sample_mean(held_by, within, error, other * (1 - other))
+        none = (member.sum() + part * unused) * other
+        most = min(float(member.sum()), size) + part * min(unused, size)
+        within = Range(most, none, none + own - other)
+        mean, errors[k], low, high = sample_mean(held_by, times, within, error, other * (1 - other))
         means[k], lower[k], upper[k] = (x - none for x in (mean, low, high))
     means, errors, lower, upper = (x / (own - other) for x in (means, errors, lower, upper))
     bounds = covering(Bounds(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)), means, errors)

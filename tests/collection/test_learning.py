@@ -11,8 +11,11 @@ from extremal.collection.learning import go_on
 from extremal.collection.results import csv_text, results
 from extremal.collection.server import Settings, running
 from extremal.collection.store import Verdict, create_store, read_store
-from tests.support.learners import TRUTH, answered, eventually, learning, submissions
+from extremal.collection.survey import parse_survey
+from extremal.errors import SurveyError
+from tests.support.learners import SURVEY, TRUTH, answered, eventually, learning, submissions
 from tests.support.phones import ask, post
+from tests.support.wording import refused
 
 
 @pytest.fixture(scope="module")
@@ -106,3 +109,96 @@ def test_the_server_goes_on_to_the_next_stage_and_takes_reports_of_earlier_pages
         assert store.count() == 203
     assert len(said) == 1
     assert said[0].startswith("stage 2 has begun; SHA-256 of its page: ")
+
+
+# What a survey may ask for
+
+
+SURE = 'between = { yes = "1% to 60%" }'
+SCALE = 'kind = "scale"\nanswers = {"never" = 0, "at times" = 1, "often" = 3}'
+
+
+# What to replace by what, the key that is wrong, and its line.
+BAD = [
+    ("people = 2000\n", "", "people", None),
+    ("stages = [200, 600]", "stages = [200, 2600]", "stages", 36),
+    ("stages = [200, 600]", "stages = [2000]", "stages", 36),
+    ("stages = [200, 600]", "stages = [150, 600]", "stages", 36),
+    ("stages = [200, 600]", "stages = [200, 399]", "stages", 36),
+    ("stages = [200, 600]", "stages = [200, 1801]", "stages", 36),
+    ("stages = [200, 600]", 'stages = "200"', "stages", 36),
+    ("stages = [200, 600]", "stages = [200.5]", "stages", 36),
+    ("stages = [200, 600]", "stages = []", "stages", 36),
+    ("forged = 0\n", "", "forged", 35),
+    ("forged = 0\n", "forged = 1\n", "forged", 37),
+    ("forged = 0\n", 'forged = 0\ndrift = "much"\n', "drift", 38),
+    ("forged = 0\n", "forged = 0\ndelta = 0\n", "delta", 38),
+    ("forged = 0\n", "forged = 0\nsteps = 3\n", "'steps'", 38),
+    (SURE, 'between = { yes = "0% to 10%", no = "0% to 20%" }', "between", 12),
+    (SURE, 'between = { maybe = "0% to 10%" }', "between", 12),
+    (SURE, 'between = { yes = "60% to 1%" }', "between", 12),
+    (SURE, "between = { yes = 0.1 }", "between", 12),
+    (SURE, 'between = { yes = "nan to 1" }', "between", 12),
+    (SURE, 'between = "1% to 60%"', "between", 12),
+    (SURE, 'between = { yes = "50% to 50%" }', "epsilon", 10),
+    ("prior = [0.5, 0.3, 0.2]", 'prior = [0.5, 0.3, 0.2]\nbetween = { never = "0% to 60%" }', "between", 28),
+    (SCALE, 'kind = "several"\nanswers = ["a", "b"]', "prior", 20),
+    (
+        'answers = ["under 40", "40 and over"]',
+        'answers = ["a", "b"]\n[joint]\ncounts = "table.csv"',
+        "counts",
+        35,
+    ),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "key", "line"), BAD, ids=range(len(BAD)))
+def test_what_cannot_be_learned_is_refused_with_its_key_and_line(tmp_path, old, new, key, line):
+    (tmp_path / "table.csv").write_text("smokes,visits,count\nyes,never,3\nno,once,4\n")
+    assert SURVEY.count(old) == 1
+    text = SURVEY.replace(old, new)
+    with pytest.raises(SurveyError) as caught:
+        parse_survey(text, tmp_path / "survey.toml")
+    where, _, said = caught.value.problem.partition(": ")
+    assert where == ("survey.toml" if line is None else f"survey.toml, line {line}")
+    assert key in said.split()
+
+
+def test_a_table_for_learning_needs_a_question_that_learns(tmp_path):
+    text = SURVEY.replace('prior = "learn"\nbetween = { yes = "1% to 60%" }', "prior = [0.2, 0.8]")
+    text = text.replace('prior = "learn"', "prior = [0.5, 0.3, 0.2]")
+    with pytest.raises(SurveyError, match=r"survey\.toml, line 33: learn "):
+        parse_survey(text, tmp_path / "survey.toml")
+
+
+@pytest.mark.parametrize(
+    ("people", "stages"),
+    [(10_000, (500, 1500, 3500)), (1500, (200, 400, 600)), (700, (200, 400)), (400, (200,))],
+)
+def test_usual_stages_are_5_15_and_35_percent_but_never_below_200_people(tmp_path, people, stages):
+    text = SURVEY.replace("stages = [200, 600]\n", "").replace("people = 2000", f"people = {people}")
+    found = parse_survey(text, tmp_path / "survey.toml").learn
+    assert (found.stages, found.drift, found.delta) == (stages, 0.05, 0.05)
+    with refused(SurveyError, "400", "people = 399"):
+        parse_survey(text.replace(f"people = {people}", "people = 399"), tmp_path / "survey.toml")
+
+
+def test_with_invitations_1_percent_of_reports_may_be_forged_unless_it_says_otherwise(tmp_path):
+    text = "invitation = true\n" + SURVEY.replace("forged = 0\n", "")
+    assert parse_survey(text, tmp_path / "survey.toml").learn.forged == 0.01
+
+
+def test_a_store_whose_stages_do_not_fit_the_survey_is_refused(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    create_store(tmp_path / "s.db", learning(tmp_path / "a")).close()
+    for name, changed in (
+        ("b", SURVEY.replace("[200, 600]", "[200, 700]")),
+        ("c", SURVEY.replace("forged = 0", "forged = 0.02")),
+    ):
+        with refused(SurveyError, "s.db", "[learn]"):
+            create_store(tmp_path / "s.db", learning(tmp_path / name, changed))
+    # A title may be corrected while people answer.
+    corrected = learning(tmp_path / "a", SURVEY.replace("Habits", "Habits, corrected"))
+    with create_store(tmp_path / "s.db", corrected) as store:
+        assert store.current.title == "Habits, corrected"

@@ -156,13 +156,19 @@ def announce(store: Store, base: str, secret: str, local: bool) -> None:
     out.print(f"Survey:  {base}", soft_wrap=True)
     out.print(f"Results: {base}results", soft_wrap=True)  # without the secret: browsers keep addresses
     out.print(f"Secret:  {secret}  (for you alone; the results page asks for it)", soft_wrap=True)
-    digest = page_of(store.published, "reports").digest
+    digest = page_of(store.current, "reports").digest
     out.print(f"SHA-256 of the page: {digest}", soft_wrap=True)
     out.print(
         f"Reports are stored in {store.place}; results show {store.visible()} so far, and more in steps of five. "
         "Ctrl-C ends the server.",
         soft_wrap=True,
     )
+    if store.published.learn is not None:
+        lacking, number = store.lacking(), store.stages[-1].number
+        more = (
+            "it is the last one" if lacking is None else f"the next one begins after {lacking:,} more reports"
+        )
+        out.print(f"Stage {number} of {len(store.published.learn.stages) + 1} runs; {more}.", soft_wrap=True)
     if store.closed():
         out.print("This survey is closed: the server takes no more reports.")
     if store.published.invitation:

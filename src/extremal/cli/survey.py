@@ -24,8 +24,10 @@ from .serving import Serving, check_mechanisms, other_version, public_address, w
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from extremal.collection.outlook import Outlook
     from extremal.collection.published import Published
     from extremal.collection.questionnaire import Findings
+    from extremal.collection.store import Store
 
 MOST_INVITATIONS = 1_000_000
 WAITING = "the newest five to nine follow with: extremal survey close"
@@ -74,6 +76,7 @@ class Checked:
     findings: Findings
     people: Mapping[str, int | None]
     page_digest: str
+    outlook: Outlook | None
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each question, with levels in nats; none for answers in the clear."""
@@ -93,7 +96,8 @@ class Checked:
         published = self.published
         names = {"id": published.id, "digest": published.digest, "page_digest": self.page_digest}
         needed = {"people_needed": dict(self.people), "intervals": published.intervals}
-        return {**names, **self.findings.to_dict(), **needed}
+        learn = {} if self.outlook is None else {"learn": self.outlook.to_dict()}
+        return {**names, **self.findings.to_dict(), **needed, **learn}
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
@@ -110,6 +114,8 @@ class Checked:
         show.sentences(out, said)
         show.heading(out, "What all reports of one person can reveal")
         show.sentences(out, findings.sentences)
+        if self.outlook is not None:
+            self._tell_learning(out, self.outlook)
         loud = [text for text in findings.warnings if text.startswith("WARNING")]
         if findings.warnings:
             show.heading(out, "Before you ask")
@@ -118,6 +124,18 @@ class Checked:
         show.heading(out, "Respondents read")
         show.sentences(out, [findings.together])
         out.print(f"\nSHA-256 of the page: {self.page_digest}", soft_wrap=True)
+
+    def _tell_learning(self, out: Console, outlook: Outlook) -> None:
+        show.heading(out, "What learning is worth")
+        width = self.published.width
+        head = ("question", "if answers are", "without learning", *(("people", "with it") if width else ()))
+        rows = []
+        for case in outlook.cases:
+            people = [f"{n:,}" if n is not None else "too many" for n in (case.without, case.with_it)]
+            times = f"{case.times:.2f} times as many people"
+            rows.append((case.question, case.shares, times, *(people if width else ())))
+        out.print(show.table(head, rows, (0, 1)))
+        show.sentences(out, outlook.sentences(self.findings.epsilon))
 
     def _rows(self) -> list[tuple[str, ...]]:
         levels = {leakage.question: leakage for leakage in self.findings.leakages}
@@ -147,6 +165,7 @@ def check(survey: str, *, output: Output) -> None:
     """
     from extremal.collection.designs import check as check_survey
     from extremal.collection.designs import same_id
+    from extremal.collection.outlook import outlook
     from extremal.collection.page import page_of
     from extremal.collection.survey import read_survey
 
@@ -158,9 +177,19 @@ def check(survey: str, *, output: Output) -> None:
         from extremal.collection.results import people_needed, too_few
 
         people = people_needed(published)
-    more = (*too_few(published, people), *other_version(_place(survey, None), published), *same_id(read))
+    with progress("going through the stages") as bar:
+        found = outlook(published, bar)
+    doubts: list[str] = []
+    if found is not None:
+        doubts, people = found.warnings(), people | found.people()
+    more = (
+        *doubts,
+        *too_few(published, people),
+        *other_version(_place(survey, None), published),
+        *same_id(read),
+    )
     findings = replace(findings, warnings=(*findings.warnings, *more))
-    checked = Checked(published, findings, people, page_of(published, "reports").digest)
+    checked = Checked(published, findings, people, page_of(published, "reports").digest, found)
     output.table(checked.records())
     output.give(checked)
 
@@ -273,27 +302,88 @@ def add(
     --------
     extremal survey add survey.toml report-1.json report-2.json
     """
-    from extremal.collection.guard import LARGEST_BODY, Refusal, parse_submission
-    from extremal.collection.store import Verdict, create_store
+    from extremal.collection.store import create_store
 
-    published = _published(survey)
+    with create_store(_place(survey, database), _published(survey)) as store:
+        if _add(store, files):
+            raise CheckFailed("")
+
+
+def _add(store: Store, files: list[str]) -> bool:
+    """Add reports in files to a store; whether some were refused."""
+    from extremal.collection.guard import LARGEST_BODY, Refusal, parse_submission
+    from extremal.collection.store import Verdict
+
     good, refused = [], []
-    with create_store(_place(survey, database), published) as store:
-        for name in files:
-            try:
-                with open_file(name) as file:
-                    good.append((name, parse_submission(store.surveys, file.read(LARGEST_BODY + 1))))
-            except Refusal as refusal:
-                refused.append(f"{name}: {refusal.message}")
-        before = store.count()
-        for (name, _), verdict in zip(good, store.add(s for _, s in good), strict=True):
-            if verdict is not Verdict.ACCEPTED:
-                refused.append(f"{name}: {verdict.value}")
-        added = store.count() - before
+    for name in files:
+        try:
+            with open_file(name) as file:
+                good.append((name, parse_submission(store.surveys, file.read(LARGEST_BODY + 1))))
+        except Refusal as refusal:
+            refused.append(f"{name}: {refusal.message}")
+    before = store.count()
+    for (name, _), verdict in zip(good, store.add(s for _, s in good), strict=True):
+        if verdict is not Verdict.ACCEPTED:
+            refused.append(f"{name}: {verdict.value}")
+    added = store.count() - before
     print(f"{added} added, {len(files) - len(refused) - added} already there, {len(refused)} refused")
     for line in refused:
         print(show.visible(line))
-    if refused:
+    return bool(refused)
+
+
+@_extra()
+def learn(
+    survey: str,
+    files: list[str] | None = None,
+    *,
+    output: str | None = None,
+    database: str | None = None,
+) -> None:
+    """Begin the next stage of a survey that learns its priors and has no server: add reports, and write the next form.
+
+    A server begins stages by itself. Without one, give the reports that people saved as files. Once the stage is full,
+    mechanisms for the next one are designed for what its reports tell, and the form for the next people is written.
+    Whoever still has the earlier form may send its report later; it counts.
+
+    Exit status 1: some reports were refused, or the stage is not full with them; then no form is written.
+
+    Parameters
+    ----------
+    files : FILE...
+        Reports that respondents saved; none if they are in the store already.
+    output : -o DIR
+        The folder to create for the form of the stage that runs then.
+
+    Examples
+    --------
+    extremal survey learn survey.toml report-*.json -o form-2
+    """
+    from extremal.collection.learning import go_on
+    from extremal.collection.page import page_of, write_form
+    from extremal.collection.store import create_store
+
+    published = _published(survey)
+    if published.learn is None:
+        raise SurveyError("this survey learns nothing", remedy='write prior = "learn" for a question')
+    if output is not None:
+        check_folder(output)
+    with create_store(_place(survey, database), published) as store:
+        refused = bool(files) and _add(store, files or [])
+        with progress("designing"):
+            begun = go_on(store)
+        stage, current = store.stages[-1], store.current
+        if begun:
+            print(f"stage {stage.number} begins. {stage.said}".rstrip())
+        else:
+            lacking = store.lacking()
+            more = "it is the last one" if lacking is None else f"{lacking} more reports make it full"
+            print(f"stage {stage.number} runs: {more}")
+    if output is not None and (begun or not files):
+        written = write_form(current, output)
+        print(f"{len(written)} files in {output}; README.txt says what to do with them")
+        print(f"SHA-256 of the page: {page_of(current, current.post).digest}")
+    if refused or (files and not begun):
         raise CheckFailed("")
 
 
@@ -372,6 +462,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "form": form,
     "invite": invite,
     "add": add,
+    "learn": learn,
     "export": export,
     "backup": _extra()(fieldwork.backup),
     "close": close,

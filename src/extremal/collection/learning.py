@@ -51,9 +51,8 @@ def next_mechanisms(
             (q.mechanisms[0], dict(zip(q.mechanisms[0].outputs, told[q.name], strict=True)))
             for q, told in zip(asked, counts, strict=True)
         ]
-        level = 1 - first.learn.delta / (len(first.learned) * len(first.learn.stages))
         try:
-            certified = learned(question, pairs, first.learn, level)
+            certified = learned(question, pairs, first.learn, first.level)
         except ExtremalError as error:
             certified = question.mechanisms[0]
             said.append(f"{question.name} stays with the mechanism for all priors: {error.problem}.")

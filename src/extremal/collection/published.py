@@ -222,6 +222,13 @@ class Published(SurveyTerms):
         return tuple(q for q in self.questions if q.between is not None)
 
     @property
+    def level(self) -> float:
+        """The confidence of one set of priors, so that all of them hold the shares but for delta."""
+        return (
+            1.0 if self.learn is None else 1 - self.learn.delta / (len(self.learned) * len(self.learn.stages))
+        )
+
+    @property
     def largest_body(self) -> int:
         """Bytes of the longest submission that a respondent's device can make, up to a few more."""
         empty = {"survey": self.digest, "id": "0" * 32, "reports": {q.name: [] for q in self.questions}}
@@ -241,6 +248,7 @@ class Published(SurveyTerms):
             "digest": self.digest,
             "invitation": self.invitation,
             "post": post,
+            "learns": self.learn is not None,
             "together": self.together,
             "questions": [
                 {

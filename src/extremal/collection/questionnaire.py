@@ -168,9 +168,9 @@ def _sentences(
 
 def _disclosures(question: Asked) -> list[str]:
     """That reports tell the answer itself, or rule some out, where they do."""
-    open_to_all = [m for m in question.mechanisms if m.epsilon >= m.prior.epsilon_max]
+    open_to_all = [m for m in question.mechanisms if m.epsilon >= (m.prior_set or m.prior).epsilon_max]
     if open_to_all:
-        top = min(m.prior.epsilon_max for m in open_to_all)
+        top = min((m.prior_set or m.prior).epsilon_max for m in open_to_all)
         return [
             f"WARNING: {question.name}: epsilon {open_to_all[0].epsilon:.4g} is not below {top:.4g}, from which on the "
             "report may be the true answer itself. Choose a smaller one."
@@ -233,13 +233,17 @@ def _other_shares(name: str, joint: Joint | None, prior: Prior) -> list[str]:
 
 def _dependence_warning(private: list[Asked], channels: dict[str, tuple[Prior, Mechanism]]) -> list[str]:
     """What holds whatever the dependence between the answers to several questions."""
-    local = {q.name: ldp_epsilon(channels[q.name][1]) for q in private}
+    local = {
+        q.name: ldp_epsilon(channels[q.name][1]) if q.between is None else math.inf for q in private
+    }  # mechanisms that are learned later are unknown now
     worst = {}
     for q in private:
         others = math.fsum(local[other.name] for other in private if other is not q)
         priors = q.mechanisms[0].prior_set or channels[q.name][0]
         worst[q.name] = min(q.level + others, priors.epsilon_max)
-    told = ", ".join(f"{name} {level:.3g}" for name, level in worst.items())
+    told = ", ".join(
+        f"{name} {level:.3g}" if level < math.inf else f"{name} any level" for name, level in worst.items()
+    )
     return [
         "Levels are added as if the answers to different questions were independent. If they depend on each other, all "
         f"reports together can tell more about one answer than its own report does, at most (in nats): {told}. Give a "

@@ -12,7 +12,7 @@ import io
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,44 +24,77 @@ from ..certification.stored import decode_label
 from ..errors import MechanismError
 from ..estimation.contrasts import Channel, standard_errors
 from ..estimation.counts import ReportCounts
-from ..estimation.estimate import estimate
+from ..estimation.estimate import estimate, stacked
 from ..estimation.interval_table import IntervalTable
 from ..estimation.planning import expected_bounds, sample_size
 from ..estimation.promise import FIGURES, SURVEY
 from ..estimation.result import Estimate
 from ..model.mechanism import Mechanism
+from ..model.prior import Prior
 from .published import Asked, Part, Published, mechanisms_of
 from .store import Store, StoredReports
 
 NUMBER = "mechanism number"  # a column of exports where priors are learned; no question has this name
+Stage = tuple[Published, int]  # a survey with the mechanisms of a stage, and how many people are asked in it
 MOST_PEOPLE = 10**8  # a width that takes more is called out of reach
 
 
-def people_needed(published: Published) -> dict[str, int | None]:
-    """For each question the people that the wanted width takes; it does not depend on what came in."""
+def people_needed(published: Published, stages: Sequence[Stage] = ()) -> dict[str, int | None]:
+    """For each question the people that the wanted width takes; it does not depend on what came in.
+
+    Where stages are given, as surveys with their people, they are asked in these proportions.
+    """
     if published.width is None:
         return {question.name: None for question in published.questions}
     goal = published.width, published.confidence, published.intervals
-    return {q.name: needed(q, *goal) for q in published.questions}
+    pairs = {q.name: staged(k, stages) for k, q in enumerate(published.questions) if q.between is not None}
+    return {q.name: needed(q, *goal, pairs.get(q.name)) for q in published.questions}
 
 
-def needed(question: Asked, width: float, confidence: float = 0.95, intervals: str = "each") -> int | None:
+def planned(store: Store) -> list[Stage]:
+    """The stages so far with the people who are asked in each; the last one takes all who are left."""
+    learn, people = store.published.learn, store.published.people
+    if learn is None or people is None:
+        return []
+    surveys = [store.surveys[stage.mechanism] for stage in store.stages]
+    ends = [*learn.stages[: len(surveys) - 1], people]
+    return [(survey, end - start) for survey, start, end in zip(surveys, [0, *ends], ends, strict=False)]
+
+
+def staged(place: int, stages: Sequence[Stage]) -> tuple[Mechanism, Prior] | None:
+    """A mechanism that draws the stage of a question first, and the shares that are expected; None without stages."""
+    if not stages:
+        return None
+    used = [(survey.questions[place].mechanisms[0], people) for survey, people in stages]
+    people = np.array([people for _, people in used], dtype=np.float64)
+    return stacked([certified.mechanism for certified, _ in used], people), used[-1][0].prior
+
+
+def needed(
+    question: Asked,
+    width: float,
+    confidence: float = 0.95,
+    intervals: str = "each",
+    asked: tuple[Mechanism, Prior] | None = None,
+) -> int | None:
     """People from whom intervals are expected to be at most `width` wide; None if no number is enough.
 
-    For a scale that is designed for its mean, `width` is a share of the range of its scores.
+    For a scale that is designed for its mean, `width` is a share of the range of its scores. `asked` has a mechanism
+    and the shares that are expected, if they are not the question's own.
     """
     if question.kind == "clear":
         return None
+    used = [(m.mechanism, m.prior) for m in question.mechanisms] if asked is None else [asked]
     if question.form is None and question.purpose == "shares":
-        (certified,) = question.mechanisms
+        ((matrix, prior),) = used
         try:
-            return sample_size(certified.prior, certified, width, confidence, intervals=intervals)
+            return sample_size(prior, matrix, width, confidence, intervals=intervals)
         except MechanismError:
             return None
     error = 1 - confidence if intervals == "each" else (1 - confidence) / len(question.parts)
     people = [
-        _people(m, _targets(part), width, error, intervals)
-        for m, part in zip(question.mechanisms, question.parts, strict=True)
+        _people(Channel(matrix.matrix, prior.probabilities), targets_of(part), width, error, intervals)
+        for (matrix, prior), part in zip(used, question.parts, strict=True)
     ]
     return None if None in people else max(p for p in people if p is not None)
 
@@ -91,9 +124,11 @@ def _says_nothing(certified: Certified, people: float) -> bool:
     return bool((1.96 * errors >= prior).all())
 
 
-def _targets(part: Part) -> Floats:
+def targets_of(part: Part) -> Floats:
     """What is estimated from one column, as coefficients of its inputs; ranges of scores are 1."""
     inputs = [str(x) for x in part.mechanism.inputs]
+    if part.scores is None and part.groups is None:
+        return np.eye(len(inputs))
     if part.groups is not None:
         return np.array([[float(x in members) for x in inputs] for members in part.groups.values()])
     scores = part.scores or {}
@@ -101,9 +136,8 @@ def _targets(part: Part) -> Floats:
     return np.array([[scores[x] / spread for x in inputs]])
 
 
-def _people(certified: Certified, targets: Floats, width: float, error: float, kind: str) -> int | None:
+def _people(channel: Channel, targets: Floats, width: float, error: float, kind: str) -> int | None:
     """A number of reports that is enough where one a hundredth smaller is not."""
-    channel = Channel(certified.mechanism.matrix, certified.prior.probabilities)
     if not channel.identified(targets).all():
         return None
 

@@ -48,7 +48,7 @@ from .guard import (
 from .learning import go_on
 from .page import STATIC, page_of
 from .published import Published
-from .results import csv_text, people_needed, results
+from .results import csv_text, people_needed, planned, results
 from .store import LARGEST_BATCH, Store, Submission, Verdict
 
 MEDIA = {".js": "text/javascript", ".css": "text/css", ".json": "application/json"}
@@ -319,16 +319,16 @@ class Figures:
 
     def __init__(self, store: Store) -> None:
         self.store, self.lock = store, threading.Lock()
-        self.state, self.kept = (-1, False), ""
-        self.people: dict[str, int | None] | None = None  # takes a moment, and stays the same
+        self.state, self.kept = (-1, False, 0), ""
+        self.people: dict[str, int | None] | None = None  # takes a moment, and stays the same in a stage
 
     def text(self) -> str:
         """results.json."""
         with self.lock:
-            state = (self.store.visible(), self.store.closed())
+            state = (self.store.visible(), self.store.closed(), len(self.store.stages))
             if state != self.state:
-                if self.people is None:
-                    self.people = people_needed(self.store.published)
+                if self.people is None or state[2] != self.state[2]:
+                    self.people = people_needed(self.store.published, planned(self.store))
                 found = results(self.store, self.people)
                 self.kept = json.dumps(found, ensure_ascii=False, allow_nan=False)
                 self.state = state

@@ -330,6 +330,19 @@ class Store:
         """Whether the survey has ended."""
         return self._value(CLOSED) is not None
 
+    def lacking(self) -> int | None:
+        """How many reports the stage that runs still takes to be full; None in the last stage."""
+        learn, stages = self.published.learn, self.stages
+        if learn is None or learn.people(stages[-1].number) is None:
+            return None
+        mechanism = stages[-1].mechanism
+        wanted = sum(learn.people(s.number) or 0 for s in stages if s.mechanism == mechanism)
+        both = "SELECT mechanism FROM reports UNION ALL SELECT mechanism FROM waiting"
+        return max(
+            wanted - int(self._value(f"SELECT count(*) FROM ({both}) AS m WHERE mechanism = '{mechanism}'")),
+            0,
+        )
+
     def open_invitations(self) -> int:
         """How many invitations were not used yet."""
         return int(self._value("SELECT count(*) FROM invitations"))

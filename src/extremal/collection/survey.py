@@ -310,11 +310,11 @@ def _learn(table: Section, questions: tuple[Question, ...]) -> Learn | None:
         raise table.wrong(
             "learn", "must be a table", remedy="write [learn] and below it stages = [500, 1500]"
         )
+    part = Section(given, table.places, table.folder, "learn")
     if all(q.between is None for q in questions):
         if given:
-            raise table.wrong("learn", 'must come with a question that has prior = "learn"')
+            raise part.wrong("", 'must come with a question that has prior = "learn"')
         return None
-    part = Section(given, table.places, table.folder, "learn")
     part.only(LEARN)
     people, invitation = table.whole("people"), table.flag("invitation", False)
     if people is None:

@@ -28,6 +28,7 @@ let token = "";
 let another = false; // somebody said that they are not the person whose report is kept
 let attempts = 0;
 let busy = false;
+let fresh = false; // whether the report was drawn since this page was loaded
 let timer;
 
 /** An element; its children are text or elements, never markup. */
@@ -275,6 +276,7 @@ async function draw() {
       const reports = Object.fromEntries(questions.map((question, q) => [question.name, drawn(question, q)]));
       const body = { survey: survey.digest, id: id.join(""), reports };
       if (token) body.token = token;
+      fresh = true;
       record = { body: JSON.stringify(body), state: "drawn", drawn: digests() };
     });
   } catch (error) {
@@ -392,12 +394,14 @@ function describe({ body, drawn }) {
     const question = questions.find((other) => other.name === name);
     const as = (text, value) => make("p", { dir: "auto" }, text, make("b", {}, value));
     return make("div", { className: "card" }, make("h3", { dir: "auto" }, question ? question.text : name),
-      ...(drawn[name] !== now[name] ? [as("Report, made for an earlier version of this question: ", JSON.stringify(report))]
-        : question.kind === "clear" ? [as("Answer, sent as it is: ", report === null ? "none" : String(report))]
-          : explain(question, report)));
+      ...(question && question.kind === "clear" && drawn[name] === now[name]
+        ? [as("Answer, sent as it is: ", report === null ? "none" : String(report))]
+        : survey.learns && !fresh ? [as("Report: ", JSON.stringify(report))] // the same for all: it shows no stage
+          : drawn[name] !== now[name] ? [as("Report, made for an earlier version of this question: ", JSON.stringify(report))]
+            : explain(question, report)));
   }));
   const known = "“Likely” is meant for someone who knows only how common each answer is, and sees this report.";
-  $("together").textContent = (sent.survey !== survey.digest ? [CHANGED]
+  $("together").textContent = (sent.survey !== survey.digest && !survey.learns ? [CHANGED]
     : [questions.some(({ kind }) => kind !== "clear") ? known : "", survey.together]).filter(Boolean).join("\n");
   $("body").textContent = body;
   if (survey.post === null) $("send").textContent = "Save my report as a file";

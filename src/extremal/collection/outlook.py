@@ -1,0 +1,210 @@
+"""What learning the priors of a survey will be worth, and what forged reports would do, before anybody is asked.
+
+Nobody knows the shares yet, so it is shown for two cases: all answers equally common, and each half as common as the
+one before it. Stages are gone through with the reports that are expected for these shares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .._common.types import Floats
+from ..certification.certified import Certified
+from ..errors import ExtremalError
+from ..estimation.contrasts import Channel, standard_errors
+from ..estimation.estimate import stacked
+from ..model.leakage import epsilon_pml
+from ..model.mechanism import Mechanism
+from ..model.prior import Prior
+from ..model.report_sums import within
+from .designs import Progress
+from .learning import learned
+from .published import Asked, Learn, Published
+from .results import MOST_PEOPLE, needed, targets_of
+
+FORGED = (0.0, 0.05, 0.1, 0.2)
+WORTH = 1.1  # times as many people: less is not worth a redesign
+CASES = {"equally common": 1.0, "each half as common as the next": 0.5}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What learning is worth for one question, if its shares are those supposed."""
+
+    question: str
+    shares: str
+    times: float  # as many people are needed without learning
+    without: int | None  # people for the wanted width, without learning and with it
+    with_it: int | None
+
+
+@dataclass(frozen=True)
+class Forgery:
+    """What the report of stage 2 leaks under the supposed shares if some of the reports of stage 1 are made up."""
+
+    question: str
+    forged: float
+    leaks: float
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """Of all questions that learn."""
+
+    learn: Learn
+    first: float  # what stage 1 leaks at most about one answer, for every prior
+    cases: tuple[Case, ...]
+    forgeries: tuple[Forgery, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            **vars(self.learn),
+            "assumption": self.learn.assumption,
+            "first_stage_epsilon": self.first,
+            "cases": [vars(case) for case in self.cases],
+            "if_forged": [vars(forgery) for forgery in self.forgeries],
+        }
+
+    def sentences(self, total: float) -> list[str]:
+        """What to know beside the table."""
+        ends = ", ".join(f"{end:,}" for end in self.learn.stages)
+        told = [
+            f"Stages end after {ends} people; the last one takes the rest. Stage 1 leaks at most {self.first:.4g} nats "
+            "about one answer for every prior, with no assumption. All reports of one person together leak at most "
+            f"{total:.4g} nats at every stage: that is what people agree to.",
+            f"From stage 2 on, pages also say: {self.learn.assumption}",
+        ]
+        for name in dict.fromkeys(forgery.question for forgery in self.forgeries):
+            levels = ", ".join(
+                f"{100 * forgery.forged:g}% {forgery.leaks:.3g}"
+                for forgery in self.forgeries
+                if forgery.question == name
+            )
+            told.append(
+                f"{name}: if so many reports of stage 1 were made up, one of stage 2 could leak, in nats: {levels}."
+            )
+        return told
+
+    def people(self) -> dict[str, int | None]:
+        """For each question how many people the wanted width takes, in the worse case."""
+        found: dict[str, int | None] = {}
+        for case in self.cases:
+            counts = (found.get(case.question, 0), case.with_it)
+            found[case.question] = None if None in counts else max(n for n in counts if n is not None)
+        return found
+
+    def warnings(self) -> list[str]:
+        """Where learning does not pay."""
+        names = dict.fromkeys(case.question for case in self.cases)
+        best = {name: max(case.times for case in self.cases if case.question == name) for name in names}
+        return [
+            f"WARNING: learning does not pay for {name}: without it the survey takes at most {times:.2f} times as many "
+            f"people in the cases above. Ask more people, assume fewer forged reports (now "
+            f"{100 * self.learn.forged:g}%), or give its shares if you know them."
+            for name, times in best.items()
+            if times < WORTH
+        ]
+
+
+def outlook(published: Published, progress: Progress | None = None) -> Outlook | None:
+    """What to expect of a survey; None if it learns nothing."""
+    if published.learn is None:
+        return None
+    cases, forgeries = [], []
+    for k, question in enumerate(published.learned):
+        if progress is not None:
+            progress(k, len(published.learned), question.name)
+        for words, ratio in CASES.items():
+            cases.append(_case(published, question, words, supposed(question, ratio)))
+        prior = supposed(question, CASES["each half as common as the next"])
+        forgeries += [
+            Forgery(question.name, forged, _leaks(published, question, prior, forged)) for forged in FORGED
+        ]
+    first = max(q.mechanisms[0].realised_epsilon for q in published.learned)
+    return Outlook(published.learn, first, tuple(cases), tuple(forgeries))
+
+
+def supposed(question: Asked, ratio: float) -> Prior:
+    """Shares of which each is so many times the one before, the most common first where ranges allow most."""
+    between = question.between or {}
+    ranges = [between.get(label, (0.0, 1.0)) for label in question.answers]
+    lower, upper = (np.array([ends[k] for ends in ranges]) for k in (0, 1))
+    shares = np.empty(len(ranges))
+    shares[np.argsort(-upper, kind="stable")] = ratio ** np.arange(len(ranges))
+    inputs = question.mechanisms[0].inputs
+    return Prior(within(shares / shares.sum(), lower, upper), inputs)
+
+
+def _case(published: Published, question: Asked, words: str, prior: Prior) -> Case:
+    learn, people = published.learn, published.people
+    assert learn is not None
+    assert people is not None
+    used, pairs = [question.mechanisms[0]], []
+    for start, end in pairwise([0, *learn.stages]):
+        pairs.append((used[-1], _expected(used[-1], prior, end - start)))
+        used.append(_next(published, question, pairs))
+
+    def asked(number: float) -> Mechanism:
+        """What so many people answer by."""
+        sizes = np.diff([0, *(min(end, number) for end in learn.stages), number])
+        return stacked([c.mechanism for c, n in zip(used, sizes, strict=True) if n > 0], sizes[sizes > 0])
+
+    targets = targets_of(question.parts[0])
+    errors = [_error(matrix, prior, targets) for matrix in (used[0].mechanism, asked(people))]
+    without = with_it = None
+    if published.width is not None:
+        goal = published.width, published.confidence, published.intervals
+        without = needed(question, *goal, (used[0].mechanism, prior))
+        with_it = _least(lambda number: needed(question, *goal, (asked(number), prior)))
+    return Case(question.name, words, errors[0] / errors[1], without, with_it)
+
+
+def _least(takes: Callable[[int], int | None]) -> int | None:
+    """A number of people that is enough where one a hundredth smaller is not: what so many answer by takes no more."""
+    low, high = 1, 1024
+    while (takes(high) or MOST_PEOPLE) > high:
+        low, high = high, 2 * high
+        if high > MOST_PEOPLE:
+            return None
+    while high - low > max(1, high // 100):
+        middle = (low + high) // 2
+        low, high = (low, middle) if (takes(middle) or MOST_PEOPLE) <= middle else (middle, high)
+    return high
+
+
+def _error(matrix: Mechanism, prior: Prior, targets: Floats) -> float:
+    """The summed squared error of one report."""
+    return float((standard_errors(Channel(matrix.matrix, prior.probabilities), targets, 1.0) ** 2).sum())
+
+
+def _expected(certified: Certified, prior: Prior, people: int, forged: int = 0) -> dict[Any, int]:
+    """How often each report comes, up to rounding, if some are the one that speaks most for the rarest answer."""
+    matrix = certified.mechanism.matrix
+    q = prior.probabilities @ matrix
+    counts = np.floor(q * (people - forged)).astype(int)
+    counts[np.argsort(counts - q * (people - forged))[: people - forged - counts.sum()]] += 1
+    counts[np.argmax(matrix[np.argmin(prior.probabilities)] / np.where(q > 0, q, math.inf))] += forged
+    return dict(zip(certified.outputs, counts.tolist(), strict=True))
+
+
+def _next(published: Published, question: Asked, pairs: list[tuple[Certified, Any]]) -> Certified:
+    assert published.learn is not None
+    try:
+        return learned(question, pairs, published.learn, published.level)
+    except ExtremalError:
+        return question.mechanisms[0]
+
+
+def _leaks(published: Published, question: Asked, prior: Prior, forged: float) -> float:
+    """What a report of stage 2 leaks under these shares."""
+    assert published.learn is not None
+    first, size = question.mechanisms[0], published.learn.stages[0]
+    found = _next(published, question, [(first, _expected(first, prior, size, int(forged * size)))])
+    return epsilon_pml(prior, found.mechanism)

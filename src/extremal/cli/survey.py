@@ -346,7 +346,7 @@ def learn(
     mechanisms for the next one are designed for what its reports tell, and the form for the next people is written.
     Whoever still has the earlier form may send its report later; it counts.
 
-    Exit status 1: some reports were refused, or the stage is not full with them; then no form is written.
+    Exit status 1: some reports were refused, or the stage is not full with them. Then there is no new form.
 
     Parameters
     ----------

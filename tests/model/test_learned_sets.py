@@ -13,7 +13,7 @@ import extremal as ex
 from extremal.certification.certified import Certified
 from extremal.errors import FormatError, PriorError
 from extremal.model.blocks import in_blocks
-from extremal.model.report_sums import Stage, Sums
+from extremal.model.report_sums import Stage, Sums, passing
 from tests.support.mechanism_files import redigest
 
 PRIORS = [[0.5, 0.5], [0.1, 0.9], [0.02, 0.98]]
@@ -23,32 +23,59 @@ def response(truth, n=2):
     return np.full((n, n), (1 - truth) / (n - 1)) + np.eye(n) * (truth - (1 - truth) / (n - 1))
 
 
-def holds(stages, error, pi, always=False):
-    n = len(pi)
+def holds(stages, error, priors, always=False):
+    """Whether the set that these reports give holds each of the priors."""
+    n = len(priors[0])
     told = Sums(tuple(stages), 0.0, always, np.zeros(n), np.ones(n)).told(error)
     if not told.possible:
-        return False
+        return [False] * len(priors)
     center = told.center(told.lower, told.upper)
-    within = np.all(told.lower <= pi + 1e-12) and np.all(told.upper >= pi - 1e-12)
-    return bool(within and np.abs(center - pi).sum() <= told.radius(center) + 1e-12)
+    radius = told.radius(center) + 1e-12
+    return [
+        bool(
+            np.all(told.lower <= pi + 1e-12)
+            and np.all(told.upper >= pi - 1e-12)
+            and np.abs(center - pi).sum() <= radius
+        )
+        for pi in map(np.array, priors)
+    ]
 
 
-@pytest.mark.parametrize("pi", PRIORS)
-@pytest.mark.parametrize("error", [0.3, 0.05])
-def test_over_all_outcomes_a_set_misses_the_prior_no_more_often_than_said(pi, error):
+@pytest.mark.parametrize(("n", "m", "error"), [(12, 9, 0.3), (12, 9, 0.05), (4, 150, 0.05)])
+def test_over_all_outcomes_a_set_misses_the_prior_no_more_often_than_said(n, m, error):
     """Two stages of two answers; the mechanism of the second depends on what the first reported."""
-    pi, first, n, m = np.array(pi), response(0.7), 12, 9
-    missed = 0.0
+    first, missed = response(0.7), np.zeros(len(PRIORS))
     for seen in range(n + 1):
         one = Stage(first, np.array([0.5, 0.5]), np.array([seen, n - seen], dtype=float))
-        chance = binom.pmf(seen, n, pi @ first[:, 0])
         # The more "yes" there were, the harder it is to learn more: the worst that a second stage could do.
         second = response(0.95 if seen < n / 2 else 0.6)
         for also in range(m + 1):
             two = Stage(second, np.array([0.4, 0.6]), np.array([also, m - also], dtype=float))
-            both = chance * binom.pmf(also, m, pi @ second[:, 0])
-            missed += both * (not holds([one, two], error, pi))
-    assert missed <= error
+            for k, held in enumerate(holds([one, two], error, PRIORS)):
+                q = np.array(PRIORS[k])
+                both = binom.pmf(seen, n, q @ first[:, 0]) * binom.pmf(also, m, q @ second[:, 0])
+                missed[k] += both * (not held)
+    assert (missed <= error).all()
+
+
+@pytest.mark.parametrize("people", [40, 300, 2000])
+@pytest.mark.parametrize("rate", [0.02, 0.1, 0.4])
+def test_what_is_passed_by_is_bounded_for_every_prior_and_limit(people, rate):
+    """By adding up the outcomes: two reports, drawn in proportion to their chance times g."""
+    P = np.array([[0.8, 0.2], [0.3, 0.7]])
+    bet = rate * np.array([[-0.6, 1.4]])
+    bound = float(passing(P, bet, people)[0])
+    k = np.arange(people + 1)
+    most = 0.0
+    for share in np.linspace(0, 1, 11):
+        q = np.array([1 - share, share]) @ P * np.exp(bet[0])
+        q /= q.sum()
+        passed = 0.0  # of sums from the highest on: a limit between two of them is passed by more
+        for chance in binom.pmf(k, people, q[1])[::-1]:
+            passed = chance + passed * math.exp(bet[0, 0] - bet[0, 1])
+            most = max(most, passed)
+    assert most <= bound * (1 + 1e-9)
+    assert bound < 1 or rate * people**0.5 < 2
 
 
 @pytest.mark.parametrize("pi", PRIORS)
@@ -65,7 +92,9 @@ def test_whoever_stops_when_the_set_misses_the_prior_succeeds_no_more_often_than
         alive = {
             seen: chance
             for seen, chance in following.items()
-            if holds([Stage(P, np.array([0.5, 0.5]), np.array([seen, n - seen], float))], error, pi, True)
+            if holds([Stage(P, np.array([0.5, 0.5]), np.array([seen, n - seen], float))], error, [pi], True)[
+                0
+            ]
         }
     assert 1 - math.fsum(alive.values()) <= error
 
@@ -77,7 +106,7 @@ def polytope_by_definition(stages, n, error):
 
 
 def test_half_spaces_hold_whatever_the_tests_do_not_refute():
-    """prod g(Y) / (pi . P g) <= 1 / error, by its definition, at random priors."""
+    """prod g(Y) / (pi . P g) <= k / error, by its definition, at random priors."""
     rng = np.random.default_rng(5)
     P = rng.dirichlet(np.full(4, 2.0), size=3)
     stage = Stage(P, np.array([0.5, 0.3, 0.2]), np.array([30.0, 20.0, 25.0, 5.0]))
@@ -89,7 +118,7 @@ def test_half_spaces_hold_whatever_the_tests_do_not_refute():
         for k in range(len(sets)):
             g = np.exp(rates[k] * scores[k])
             level = float(np.log(g) @ stage.counts - 80 * np.log(pi @ P @ g))
-            if level <= limit:
+            if level <= limit + math.log(passing(P, np.log(g)[None], 80)[0]):
                 assert normals[k] @ pi >= offsets[k] - 1e-9
 
 

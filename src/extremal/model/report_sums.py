@@ -5,11 +5,12 @@ Under a prior pi a report of mechanism k has the distribution pi P_k. For any po
     prod_j g(Y_j) / (pi . P_k g)
 
 has mean 1 if pi is the prior, whatever else is true of it, also if g and the mechanism were chosen after earlier
-reports were seen. So it exceeds 1/delta with probability at most delta (Markov; at any time at all: Ville). For each
-set A of answers, g = exp(r a) is taken, a(y) the score whose mean is pi(A). The logarithm of pi . P_k g is concave,
-so its tangent makes what is not refuted a half-space, and all half-spaces together a polytope. It is described by
-the least share of every set of answers in it: around the center that suits these best, half of an l1 radius bounds
-by how much the share of any set of answers is less.
+reports were seen. So it exceeds 1/delta with probability at most delta (Markov; at any time at all: Ville). Where the
+number of reports was fixed it exceeds k/delta no more often, for the k <= 1 of `passing`. For each set A of answers,
+g = exp(r a) is taken, a(y) the score whose mean is pi(A). The logarithm of pi . P_k g is concave, so its tangent makes
+what is not refuted a half-space, and all half-spaces together a polytope. It is described by the least share of every
+set of answers in it: around the center that suits these best, half of an l1 radius bounds by how much the share of any
+set of answers is less.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ NARROWED = 4  # times that the ranges of shares are made narrower by one another
 SECTIONS = 40  # of the golden section: the best multiplier to eight digits
 STEPS_AWAY = 4.0  # times the multiplier that would be right if all answers of a set weighed the same
 WHOLE = 2.0  # the largest l1 distance
+BERRY_ESSEEN = 0.4748  # the constant C, for sums of independent terms of one distribution
 EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the least allowed
 
 
@@ -184,6 +186,9 @@ class Sums:
                 lost = np.maximum(lost, -np.log(means.min(axis=1)))
             # A forged report has a g of at most 1; an honest one in its place has the mean of some answer at least.
             level -= self.forged * total * lost
+            if not self.always:  # the bets of the last stage are those that the loop ends with
+                honest = max(self.stages[-1].reports - self.forged * total, 0.0)
+                level -= np.log(passing(self.stages[-1].matrix, bet, honest))
             normals.append(slope)
             offsets.append(level - value + slope @ around)
         scale = np.abs(np.concatenate(normals)).max(axis=1)
@@ -192,6 +197,24 @@ class Sums:
             np.concatenate((np.concatenate(normals) / scale[:, None], ends)),
             np.concatenate((np.concatenate(offsets) / scale, self.lower, -self.upper)),
         )
+
+
+def passing(matrix: Floats, bet: Floats, reports: float) -> Floats:
+    """A bound k on the mean of exp(c - X) [X >= c] for every c: what a sum X that reaches c exceeds it by.
+
+    X sums log g, a row of `bet`, over `reports` that are drawn in proportion to (pi P)(y) g(y), for any prior pi. That
+    is how a product of factors f = g / (pi . P g) distorts chances, so P(prod f >= e^c) = E[e^-X [X >= c]] <= k e^-c
+    with X less a constant; reports before the last stage, given what they were, are part of c. X is a sum of
+    independent terms of range R; let s be its standard deviation. It lies in [c, c + u] with probability at most
+    u / (s (2 pi)^1/2) + 2 C R / s (Berry and Esseen, C by Shevtsova, 2011). The mean of that over exponential u is k.
+    Of a mixture of answers the variance is at least the least of theirs.
+    """
+    g = np.exp(bet)
+    total = g @ matrix.T
+    mean, square = (g * bet) @ matrix.T / total, (g * bet * bet) @ matrix.T / total
+    s = np.sqrt(np.maximum(reports * (square - mean * mean).min(axis=1), LEAST))
+    bound = (1 / math.sqrt(2 * math.pi) + 2 * BERRY_ESSEEN * np.ptp(bet, axis=1)) / s
+    return np.asarray(np.minimum(bound, 1.0))
 
 
 def _least(polytope: tuple[Floats, Floats], sets: Floats) -> Floats:

@@ -12,7 +12,7 @@ flock 9 # tests in several processes may all ask for this
 coq() { coqc -w -notation-overridden,-ambiguous-paths -noglob -Q . Extremal "$@"; }
 
 # In the order in which they build on one another: when one changes, those after it are checked again.
-files="algebra promise sets compose optimum checker draw extract"
+files="algebra promise sets compose optimum checker draw statements extract"
 stale=
 for file in $files; do
     if [ -z "$stale" ] && { ! cmp -s "$source/$file.v" "$file.v" || [ ! -f "$file.vo" ]; }; then

@@ -67,6 +67,13 @@ def test_nothing_is_admitted_assumed_or_left_out():
             )
 
 
+def test_every_theorem_is_stated_with_all_that_it_assumes():
+    code = without_comments((ROOT / "proofs" / "statements.v").read_text(encoding="utf-8"))
+    stated = re.findall(r"^Proof\. exact \(@([\w.']+)\)\. Qed\.$", code, re.M)
+    assert sorted(stated) == sorted(theorems())
+    assert code.count("Goal ") == len(stated)
+
+
 @needs_coq
 @pytest.mark.parametrize("word", ["Axiom", "Parameter"])
 def test_a_theorem_that_assumes_something_fails_the_check(tmp_path, word):

@@ -28,7 +28,7 @@ from .estimation.plan import plan
 from .estimation.regression.regress import regress
 from .estimation.regression.result import Regression
 from .estimation.result import Estimate
-from .estimation.survey import SampleDesign
+from .estimation.sample import SampleDesign
 from .model.leakage import epsilon_pml, pml
 from .model.levels import LDP, LIP, PML, MaximalLeakage
 from .model.mechanism import Mechanism

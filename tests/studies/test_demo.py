@@ -18,8 +18,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.auditing.page import Section, page
-from extremal.auditing.report import mechanism_report
+from extremal.auditing.report import Section, mechanism_report, page
 from extremal.auditing.text import Cells
 from extremal.studies.data import ORDER, anes96
 from extremal.studies.demo.report import comparison, make, summary

@@ -21,7 +21,7 @@ from extremal.studies.paper import (
     reproduce,
 )
 from extremal.studies.paper import figures_2_3 as simulation
-from extremal.studies.paper.figure_4 import region
+from extremal.studies.paper.figures_1_4 import region
 from extremal.studies.paper.panel import write_csv
 from extremal.theory import closed_form
 from tests.support import oracles

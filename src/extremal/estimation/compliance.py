@@ -33,7 +33,7 @@ from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from .counts import count_reports, place_finder
-from .difference import ratio_table
+from .differences import ratio_table
 from .estimate import Method, estimate
 from .interval_table import IntervalTable
 from .likelihood import maximize

@@ -26,8 +26,17 @@ from .intervals import MOST_COUNTED
 from .likelihood import maximize
 from .promise import EVERY, check_kind
 from .result import Estimate
-from .sample import NamedColumns, codes_of, gather, joined, table_of
-from .survey import SampleDesign, WeightedReports, check_sample, survey_totals
+from .sample import (
+    NamedColumns,
+    SampleDesign,
+    WeightedReports,
+    check_sample,
+    codes_of,
+    gather,
+    joined,
+    survey_totals,
+    table_of,
+)
 
 METHODS = ("maximum-likelihood", "inverse", "map")
 

@@ -17,11 +17,11 @@ from ..model.labels import Labels
 from .approximate import covering_differences, difference_intervals
 from .contrasts import each_symbol
 from .counts import place_finder
-from .equality import EqualityTest, equality_test
+from .differences import EqualityTest, equality_test
 from .interval_table import IntervalTable, Tabled, source
 from .promise import Promise
 from .result import Estimate
-from .survey import Totals
+from .sample import Totals
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -19,7 +19,7 @@ from .._common.types import Floats
 from .._common.words import counted
 from ..model.labels import Labels
 from .promise import Promise
-from .survey import WeightedReports
+from .sample import WeightedReports
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

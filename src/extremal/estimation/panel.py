@@ -23,12 +23,12 @@ from ..model.labels import Labels, as_list, is_missing
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior
 from .counts import report_codes
-from .difference import ratio_table
+from .differences import ratio_table
 from .estimate import Method, estimate
 from .interval_table import IntervalTable
 from .intervals import lower_limit
 from .result import Estimate
-from .survey import SampleDesign, check_sample
+from .sample import SampleDesign, check_sample
 
 FALSE_ALARM = 1e-9  # how likely independent draws are taken for dependent ones, at most
 

@@ -28,13 +28,12 @@ from .contrasts import (
     target_of,
 )
 from .counts import ReportCounts
-from .difference import difference
-from .equality import EqualityTest, equality_test
+from .differences import EqualityTest, difference, equality_test
 from .interval_table import IntervalTable, Tabled, source
 from .intervals import Bounds, within_simplex
 from .likelihood import misfit, unexplained
 from .promise import Promise
-from .survey import WeightedReports
+from .sample import WeightedReports
 from .uncertainty import Uncertainty
 
 

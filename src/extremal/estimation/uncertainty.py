@@ -13,7 +13,7 @@ from .approximate import FEW, covering, ordinary_intervals, pulls, two_sided_qua
 from .betting import StageReports, always_intervals, staged_intervals
 from .contrasts import Channel, Scaled, interior, statements, variances
 from .intervals import Bounds, clopper_pearson, narrowed, normal_quantile, target_intervals
-from .survey import WeightedReports
+from .sample import WeightedReports
 
 EQUAL = 1e-12  # of the squared range of weights: a variance below is rounding
 

@@ -15,8 +15,7 @@ from extremal.model.purpose import Mean, Purpose
 from extremal.optimization.curves.tradeoff import Tradeoff
 from extremal.optimization.design import designed
 
-from .priors import shown
-from .state import CONFIDENCE, Known, State, utility_of
+from .state import CONFIDENCE, Known, State, shown, utility_of
 
 PREVIEW = 0.1  # seconds for a first answer, where the search takes longer
 PREVIEWED = 60  # symbols up to which there is one: beyond, a single round takes longer

@@ -28,8 +28,7 @@ from extremal.model.purpose import Mean, Purpose
 from extremal.optimization.curves.tradeoff import Tradeoff
 
 from .compute import PASSES, Figures, Made, half_width
-from .priors import shown
-from .state import Known, State
+from .state import Known, State, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

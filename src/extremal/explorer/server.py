@@ -38,8 +38,7 @@ from extremal.studies.data import ORDER, anes96
 
 from .figures import FILES
 from .pool import Pool
-from .priors import editor_text
-from .state import MEASURES, PURPOSES
+from .state import MEASURES, PURPOSES, editor_text
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = sorted(path.name for path in STATIC.glob("*.js"))

@@ -1,16 +1,21 @@
-"""Everything that the page lets a person choose, and what it means to the library."""
+"""Everything that the page lets a person choose, and what it means to the library.
+
+Priors come as people paste and upload them: numbers, labels with numbers, JSON, CSV, columns of answers.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
 import extremal as ex
 from extremal._common import checks
+from extremal.auditing.figures import plain
+from extremal.certification.certified import read_numbers
 from extremal.estimation.contrasts import label_numbers
 from extremal.model.purpose import Purpose
-
-from .priors import learned, words
+from extremal.model.reading import Learned, Numbers, csv_rows, labelled, number, typed
 
 CONFIDENCE = 0.95  # of intervals, and that the true shares are among those that fit a sample
 # What is estimated, in the words of the page; designs for the others are for those who know what they are.
@@ -105,3 +110,144 @@ def utility_of(state: State, prior: ex.Prior) -> ex.Utility | Purpose:
             "an average needs answers that are numbers; name the answers 0, 1, 2, or estimate their shares"
         ) from None
     return ex.mean(dict(zip(prior.labels, scores.tolist(), strict=True)))
+
+
+KINDS = ("auto", "probabilities", "counts")
+MOST_SYMBOLS = 1000
+BETWEEN = "|"  # the answers to two questions that are one secret
+
+
+@dataclass(frozen=True)
+class Upload:
+    """What a file holds: the text for the editor, and the columns to choose from where there are several."""
+
+    text: str
+    kind: str
+    columns: list[str]
+    column: str | None
+    second: str | None  # a column that is one secret with the first
+    words: str
+    warning: str = ""
+
+
+def learned(text: str, kind: str = "auto", pseudocount: float = 0.0) -> Learned:
+    """What the editor's text says about the prior.
+
+    "auto" takes whole numbers that sum to more than 1 for counts, everything else for probabilities.
+    """
+    checks.choice(kind, "the kind of numbers", KINDS)
+    found = joint(read_numbers(text))
+    size = len(found.numbers)
+    if size > MOST_SYMBOLS:
+        raise ex.errors.SizeError(
+            f"a question must have at most {MOST_SYMBOLS} answers in the explorer",
+            given=size,
+            remedy="merge rare answers, or use the library",
+        )
+    whole = all(x == int(x) for x in found.numbers if abs(x) < 1e15)
+    counted = kind == "counts" or (kind == "auto" and whole and sum(found.numbers) > 1)
+    return Learned(found, counted, pseudocount)
+
+
+def words(found: Learned) -> str:
+    """How it was read."""
+    if not found.counted:
+        return f"{len(found.numbers.numbers)} probabilities"
+    added = f", {found.pseudocount:g} added to each" if found.pseudocount else ""
+    return f"counts of {sum(found.numbers.numbers):,.6g} answers{added}"
+
+
+def joint(table: Numbers) -> Numbers:
+    """Pairs as labels, where every label is written as answers to several questions, "yes | old"."""
+    labels = table.labels or []
+    parts = [str(label).split(BETWEEN) for label in labels]
+    if not parts or len(parts[0]) < 2 or any(len(part) != len(parts[0]) for part in parts):
+        return table
+    columns = [typed([part.strip() for part in column]) for column in zip(*parts, strict=True)]
+    return Numbers(list(zip(*columns, strict=True)), table.numbers)
+
+
+def shown(label: Any) -> Any:
+    """A label as the page shows it, and as its editor reads it."""
+    return f" {BETWEEN} ".join(map(str, label)) if isinstance(label, tuple) else plain(label)
+
+
+def editor_text(labels: list[Any], numbers: list[Any]) -> str:
+    """One line an answer, as `learned` reads it again."""
+    rows = zip(labels, numbers, strict=True)
+    return "\n".join(f"{' '.join(str(shown(label)).split())}, {number!r}" for label, number in rows)
+
+
+def read_upload(name: str, text: str, column: str | None = None, second: str | None = None) -> Upload:
+    """What an uploaded CSV or JSON file says about the prior.
+
+    CSV with a column of labels and one of numbers is a prior or counts. Every other CSV is data: the answers of a
+    column are counted, or those of two columns together.
+    """
+    text = text.removeprefix("\ufeff")
+    if name.lower().endswith(".json") or text.lstrip()[:1] in ("[", "{"):
+        table = read_numbers(text if text.strip() else "{")
+        labels = list(range(len(table.numbers))) if table.labels is None else table.labels
+        return Upload(editor_text(labels, table.numbers), "auto", [], None, None, "JSON")
+    lines = csv_rows(text)
+    if not lines or "\0" in text:
+        raise ex.errors.FileError(
+            "the file must be CSV or JSON with a prior or a column of answers", given="neither"
+        )
+    if column is None and (found := labelled(lines)) is not None:
+        whole = [int(x) if x.is_integer() and x > 1 else x for x in found.numbers]
+        return Upload(editor_text(found.labels or [], whole), "auto", [], None, None, "labels with numbers")
+    rows = [row for _, row in lines]
+    if len(rows[0]) == 1 and column is None and all(number(row[0]) is not None for row in rows):
+        numbers = [number(row[0]) or 0.0 for row in rows]
+        if sum(numbers) <= 1 + 1e-6 and len(numbers) > 1:
+            return Upload(editor_text(list(range(len(numbers))), numbers), "auto", [], None, None, "numbers")
+    return _count_column(name, rows, column, second)
+
+
+def _count_column(name: str, rows: list[list[str]], column: str | None, second: str | None) -> Upload:
+    columns = [cell.strip() for cell in rows[0]]
+    if len(set(columns)) < len(columns):
+        raise ex.errors.FileError(
+            "the columns of a CSV file must have distinct names in its first line, got some twice"
+        )
+    for asked in (column, second):
+        if asked is not None:
+            checks.label(asked, "the column", columns, error=ex.errors.FileError)
+    cells = {
+        head: [row[k].strip() if k < len(row) else "" for row in rows[1:]] for k, head in enumerate(columns)
+    }
+    # Unless one is named, the column with the fewest different answers, which a survey's question has.
+    chosen = column if column is not None else min(columns, key=lambda head: _variety(cells[head]))
+    values = cells[chosen]
+    if second is not None and second != chosen:
+        pairs = zip(values, cells[second], strict=True)
+        values = [f"{a} {BETWEEN} {b}" if a and b else "" for a, b in pairs]
+    else:
+        second = None
+    counts = Counter(value for value in values if value)
+    if len(counts) < 2:
+        problem = f"column {chosen!r:.60} must hold at least 2 different answers"
+        raise ex.errors.PriorError(problem, given=len(counts))
+    if len(counts) > MOST_SYMBOLS:
+        raise ex.errors.SizeError(
+            f"a column must have at most {MOST_SYMBOLS} different answers, got {len(counts)} in {chosen!r:.60}; "
+            "choose another column"
+        )
+    labels = sorted(counts, key=lambda label: (number(label) is None, number(label) or 0.0, label))
+    empty = len(values) - sum(counts.values())
+    where = f"column “{chosen}”" if second is None else f"columns “{chosen}” and “{second}” together"
+    words = f"{sum(counts.values()):,} answers counted in {where}"
+    words += f", {empty:,} empty ones left out" if empty else ""
+    warning = (
+        f"These shares were counted from {name}, and the mechanism file will contain them exactly. If these are the "
+        "people you protect, publishing that file reveals them: take the shares from a census or an earlier study, or "
+        "keep the file secret."
+    )
+    text = editor_text(labels, [counts[label] for label in labels])
+    return Upload(text, "counts", columns, chosen, second, words, warning)
+
+
+def _variety(values: list[str]) -> tuple[bool, int]:
+    kinds = len(set(values) - {""})
+    return kinds < 2, kinds

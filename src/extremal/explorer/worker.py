@@ -27,8 +27,7 @@ from extremal._common.json import parse_json
 from extremal.optimization.curves.tradeoff import Tradeoff
 
 from . import compute, figures
-from .priors import read_upload
-from .state import Known, State, known_of, read_state, utility_of
+from .state import Known, State, known_of, read_state, read_upload, utility_of
 
 REMEMBERED = 4  # designs and curves
 # What the page says for parameters and code in the library's messages.

@@ -13,7 +13,7 @@ from scipy.stats import poisson
 
 import extremal as ex
 from extremal.estimation.regression.assembly import Assembly
-from extremal.estimation.regression.covariance import covariance
+from extremal.estimation.regression.inference import covariance
 from extremal.estimation.regression.families import family_of
 from extremal.estimation.regression.fit import Fitted, climb
 from extremal.estimation.regression.likelihood import Emissions

@@ -18,7 +18,7 @@ import pytest
 import extremal as ex
 from extremal.certification.certify import certify
 from extremal.errors import FileError
-from extremal.release.files import privatize, shuffle
+from extremal.release.files import privatize, task
 from extremal.release.files.privatize import leakage_under
 from tests.support.cli_cases import environment, run
 from tests.support.file_cases import ALL, FORMATS, KEY, SAME, C, one_line, read, write
@@ -104,7 +104,7 @@ def test_the_last_line_gets_its_end_when_records_are_shuffled(tmp_path):
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_file_too_large_to_shuffle_is_refused(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(shuffle, "LARGEST", 1000)
+    monkeypatch.setattr(task, "LARGEST", 1000)
     source, target = write(tmp_path / f"s.{kind}", survey(SORTED)), tmp_path / f"t.{kind}"
     one_line(
         FileError,

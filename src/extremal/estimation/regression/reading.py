@@ -19,7 +19,7 @@ from ...errors import MechanismError, OptionError, ValuesError
 from ...model.labels import Labels, as_list
 from ...model.mechanism import Mechanism
 from ...model.prior import Prior
-from ..survey import check_weights
+from ..sample import check_weights
 from . import columns, families
 from .columns import ModelMatrix, Parsed, constant, cycled, parse
 from .families import Family, Gaussian

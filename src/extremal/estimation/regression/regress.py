@@ -15,14 +15,13 @@ from ..._common.types import Floats, Ints
 from ...certification.certified import Certified
 from ...errors import OptionError
 from ...model.mechanism import Mechanism
-from ..survey import SampleDesign, check_sample
+from ..sample import SampleDesign, check_sample
 from . import families
 from .assembly import Assembly
 from .columns import ModelMatrix, Parsed, clear_terms, parse
-from .covariance import ERRORS, covariance
 from .families import Family, Ordinal
 from .fit import fit, fit_corrected
-from .hypotheses import misfit
+from .inference import ERRORS, covariance, misfit
 from .likelihood import Emissions
 from .pairs import pooled
 from .reading import (

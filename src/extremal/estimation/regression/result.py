@@ -14,11 +14,11 @@ from ..._common import checks
 from ..._common.frames import to_frame
 from ..._common.json import json_text
 from ..._common.types import Floats
-from . import effects, hypotheses, tables
+from . import effects, inference, tables
 from .assembly import Assembly, Parameter
 from .columns import ModelMatrix, Parsed
-from .covariance import variance_ratios
 from .fit import Fitted
+from .inference import variance_ratios
 from .reading import Combinations
 from .tables import FigureTable
 
@@ -184,7 +184,7 @@ class Regression:
             covariance=self.covariance[np.ix_(chosen, chosen)],
         )
 
-    def wald(self, term: str | None = None) -> hypotheses.Test:
+    def wald(self, term: str | None = None) -> inference.Test:
         """The Wald test that all coefficients of a term are 0; without one, of all terms but the intercept.
 
         Parameters
@@ -192,9 +192,9 @@ class Regression:
         term
             A term of the formula; all but the intercept if None.
         """
-        return hypotheses.wald(self, term)
+        return inference.wald(self, term)
 
-    def likelihood_ratio(self, other: Regression | str) -> hypotheses.Test:
+    def likelihood_ratio(self, other: Regression | str) -> inference.Test:
         """The likelihood-ratio test against a nested model, or against this one without a term.
 
         Not for weighted or clustered rows, whose likelihood is none of the sample: use `wald`.
@@ -204,11 +204,11 @@ class Regression:
         other
             A nested model, or a term to leave out.
         """
-        return hypotheses.likelihood_ratio(self, other)
+        return inference.likelihood_ratio(self, other)
 
-    def tests(self) -> hypotheses.TestTable:
+    def tests(self) -> inference.TestTable:
         """For each term the Wald test and, where rows are unweighted, the likelihood-ratio test."""
-        return hypotheses.tests(self)
+        return inference.tests(self)
 
     def shares(self, data: Any = None, *, at: Mapping[str, Any] | None = None) -> FigureTable:
         """Predicted shares of the answers, or the predicted mean, on average over the rows.

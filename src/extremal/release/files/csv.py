@@ -33,8 +33,7 @@ from .csv_scan import (
     unquote,
     whole_records,
 )
-from .shuffle import ShuffledText, Steps, as_number
-from .task import Task, Written
+from .task import ShuffledText, Steps, Task, Written, as_number
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,34}", re.ASCII)

@@ -22,8 +22,7 @@ from ..._common.words import brief, missing
 from ...draw.columns import Alphabet
 from ...draw.containers import as_column
 from ...errors import FileError, ValuesError
-from .shuffle import Steps, random_order
-from .task import Task, Written
+from .task import Steps, Task, Written, random_order
 
 KINDS = {"spss": "sav", "stata": "dta"}
 STATA = 14  # its release 118: what Stata 14 and later read in every edition

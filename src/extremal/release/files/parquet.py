@@ -19,8 +19,7 @@ from ...draw.columns import Alphabet, Column
 from ...draw.containers import as_column, take_rows
 from ...errors import FileError
 from ..arrow_schema import released_schema, unordered
-from .shuffle import ShuffledTable, Steps
-from .task import Task, Written
+from .task import ShuffledTable, Steps, Task, Written
 
 GROUP_BYTES = 1 << 25  # of a row group in memory
 MOST_ROWS = 1 << 20  # in a row group

@@ -10,11 +10,13 @@ import extremal as ex
 from extremal._common.plot import BLUE, ORANGE
 from extremal._common.words import factor
 from extremal.auditing import pictures
-from extremal.auditing.page import Section, drawn, page
 from extremal.auditing.report import (
+    Section,
     curve_section,
+    drawn,
     leakage_section,
     matrix_section,
+    page,
     promise_boxes,
     risk_sections,
 )

@@ -17,8 +17,7 @@ from extremal.errors import OptionError
 
 from ..._common import checks
 from . import examples
-from .figure_1 import figure_1a, figure_1b
-from .figure_4 import figure_4a, figure_4b
+from .figures_1_4 import figure_1a, figure_1b, figure_4a, figure_4b
 from .figures_2_3 import figure_2a, figure_2b, figure_3a, figure_3b
 from .panel import Panel, PaperCheck, markdown, summary
 

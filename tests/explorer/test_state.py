@@ -6,7 +6,7 @@ import extremal as ex
 
 pytest.importorskip("starlette")
 
-from extremal.explorer import priors
+from extremal.explorer import state
 from tests.support.wording import refused
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
@@ -30,25 +30,25 @@ PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
     ],
 )
 def test_a_prior_is_read_in_every_form_that_people_paste(text):
-    prior = priors.learned(text).prior
+    prior = state.learned(text).prior
     assert prior.labels == PRIOR.labels
     assert prior.probabilities == pytest.approx(PRIOR.probabilities, abs=1e-15)
 
 
 @pytest.mark.parametrize("text", ["0.5 0.3 0.2", "0.5, 0.3, 0.2", "0.5\n0.3\n0.2", "[0.5, 0.3, 0.2]"])
 def test_numbers_alone_are_a_prior_on_0_1_2(text):
-    assert priors.learned(text).prior == ex.Prior([0.5, 0.3, 0.2])
+    assert state.learned(text).prior == ex.Prior([0.5, 0.3, 0.2])
 
 
 def test_labels_that_are_all_integers_are_integers_and_others_are_text():
-    assert priors.learned("1, 0.5\n2, 0.5").prior.labels == (1, 2)
-    assert priors.learned("01, 0.5\n2, 0.5").prior.labels == ("01", "2")
+    assert state.learned("1, 0.5\n2, 0.5").prior.labels == (1, 2)
+    assert state.learned("01, 0.5\n2, 0.5").prior.labels == ("01", "2")
 
 
 def test_counts_can_be_forced_and_smoothed():
-    found = priors.learned("a, 0.5\nb, 0", "counts", 1)
+    found = state.learned("a, 0.5\nb, 0", "counts", 1)
     assert found.prior == ex.Prior.from_counts({"a": 0.5, "b": 0}, pseudocount=1)
-    assert "1 added" in priors.words(found)
+    assert "1 added" in state.words(found)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_an_invalid_prior_gives_the_library_s_own_message(text, call):
     with pytest.raises(ex.errors.PriorError) as expected:
         call()
     with pytest.raises(ex.errors.PriorError) as found:
-        _ = priors.learned(text).prior
+        _ = state.learned(text).prior
     assert str(found.value) == str(expected.value)
 
 
@@ -75,21 +75,21 @@ def test_an_invalid_prior_gives_the_library_s_own_message(text, call):
 )
 def test_what_is_no_prior_is_refused_with_a_message(text):
     with pytest.raises(ex.errors.ExtremalError):
-        _ = priors.learned(text).prior
+        _ = state.learned(text).prior
 
 
 def test_more_answers_than_the_explorer_is_for_are_refused():
     with refused(ex.errors.SizeError, "1000"):
-        _ = priors.learned(" ".join(["0.0001"] * 1001)).prior
+        _ = state.learned(" ".join(["0.0001"] * 1001)).prior
 
 
 def test_an_uploaded_column_of_answers_is_counted():
     text = "id,answer,city\n1,yes,A\n2,no,B\n3,yes,C\n4,,D\n"
-    found = priors.read_upload("survey.csv", text)
+    found = state.read_upload("survey.csv", text)
     assert (found.column, found.columns) == ("answer", ["id", "answer", "city"])
     assert found.text == "no, 1\nyes, 2"
     assert "1 empty" in found.words
-    assert priors.read_upload("survey.csv", text, "city").text == "A, 1\nB, 1\nC, 1\nD, 1"
+    assert state.read_upload("survey.csv", text, "city").text == "A, 1\nB, 1\nC, 1\nD, 1"
 
 
 @pytest.mark.parametrize(
@@ -97,15 +97,15 @@ def test_an_uploaded_column_of_answers_is_counted():
     ["label,probability\na,0.25\nb,0.75\n", "a;0.25\nb;0.75", "n,label\n1,a\n3,b\n", "\ufeffa,1\nb,3\n"],
 )
 def test_an_uploaded_table_of_labels_and_numbers_is_a_prior(text):
-    found = priors.read_upload("prior.csv", text)
-    prior = priors.learned(found.text, found.kind).prior
+    found = state.read_upload("prior.csv", text)
+    prior = state.learned(found.text, found.kind).prior
     assert prior == ex.Prior({"a": 0.25, "b": 0.75})
 
 
 def test_an_uploaded_mechanism_file_gives_its_prior():
     text = ex.certify(PRIOR, ex.design(PRIOR, 0.6).mechanism, 0.6).to_json()
-    found = priors.read_upload("mechanism.json", text)
-    assert priors.learned(found.text).prior == PRIOR
+    found = state.read_upload("mechanism.json", text)
+    assert state.learned(found.text).prior == PRIOR
 
 
 @pytest.mark.parametrize(
@@ -121,20 +121,20 @@ def test_an_uploaded_mechanism_file_gives_its_prior():
 )
 def test_a_hostile_file_is_refused_with_a_message(name, text):
     with pytest.raises(ex.errors.ExtremalError):
-        priors.read_upload(name, text)
+        state.read_upload(name, text)
 
 
 def test_a_file_of_answers_is_a_release_and_a_table_of_shares_is_not():
-    counted = priors.read_upload("survey.csv", "answer\nyes\nno\nyes\n")
+    counted = state.read_upload("survey.csv", "answer\nyes\nno\nyes\n")
     assert counted.warning.startswith("These shares were counted from survey.csv, and the mechanism file")
-    assert priors.read_upload("prior.csv", "a,0.25\nb,0.75\n").warning == ""
+    assert state.read_upload("prior.csv", "a,0.25\nb,0.75\n").warning == ""
 
 
 def test_two_columns_are_counted_as_one_secret():
     text = "party,vote\nleft,yes\nleft,no\nright,yes\nleft,yes\n,no\n"
-    found = priors.read_upload("survey.csv", text, "party", "vote")
+    found = state.read_upload("survey.csv", text, "party", "vote")
     assert found.text == "left | no, 1\nleft | yes, 2\nright | yes, 1"
-    prior = priors.learned(found.text).prior
+    prior = state.learned(found.text).prior
     assert prior == ex.Prior({("left", "no"): 0.25, ("left", "yes"): 0.5, ("right", "yes"): 0.25})
 
 
@@ -147,12 +147,12 @@ def test_two_columns_are_counted_as_one_secret():
     ],
 )
 def test_labels_are_pairs_if_all_are_written_as_pairs(text, labels):
-    assert priors.learned(text).prior.labels == labels
+    assert state.learned(text).prior.labels == labels
 
 
 def test_a_set_of_priors_needs_counts_as_they_are():
-    found = priors.learned("a, 30\nb, 70").prior_set(0.95)
+    found = state.learned("a, 30\nb, 70").prior_set(0.95)
     assert found.nominal == ex.Prior({"a": 0.3, "b": 0.7})
     for text, added in (("a, 0.3\nb, 0.7", 0.0), ("a, 30\nb, 70", 1.0)):
         with pytest.raises(ex.errors.PriorError):
-            priors.learned(text, "auto", added).prior_set(0.95)
+            state.learned(text, "auto", added).prior_set(0.95)

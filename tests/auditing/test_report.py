@@ -6,8 +6,7 @@ import pytest
 
 import extremal as ex
 from extremal.auditing import report
-from extremal.auditing.page import Folded, Section, page
-from extremal.auditing.report import mechanism_report
+from extremal.auditing.report import Folded, Section, mechanism_report, page
 from extremal.auditing.text import Cells
 from extremal.studies.data import anes96
 

@@ -13,9 +13,9 @@ from scipy.stats import poisson
 
 import extremal as ex
 from extremal.estimation.regression.assembly import Assembly
-from extremal.estimation.regression.inference import covariance
 from extremal.estimation.regression.families import family_of
 from extremal.estimation.regression.fit import Fitted, climb
+from extremal.estimation.regression.inference import covariance
 from extremal.estimation.regression.likelihood import Emissions
 from extremal.estimation.regression.reading import corrections
 from tests.support import surveys

@@ -15,6 +15,12 @@ pip() {
     env -u PIP_CONSTRAINT -u PIP_BUILD_CONSTRAINT -u PYTHONPATH "$tools" -m pip --disable-pip-version-check --quiet "$@"
 }
 
+# The scripts for web pages, as a package for npm; nothing is published.
+npm_package() {
+    "$tools" tools/npm_package.py build/npm
+    npm pack --loglevel=error --pack-destination dist ./build/npm
+}
+
 rm -rf dist "$check"
 "$tools" -m hatchling build --target sdist --directory dist
 platforms=$("$tools" -c 'import sys; sys.path.insert(0, "tools"); import build_native; print(*build_native.WHEELS)')
@@ -54,5 +60,6 @@ sed "s/^dynamic = .*/version = \"$version\"/" pyproject.toml >"$check/pyproject.
 "$tools" -m cyclonedx_py environment --pyproject "$check/pyproject.toml" --mc-type library --output-reproducible \
     --output-format JSON --output-file "dist/extremal-$version.cdx.json" "$check/bin/python"
 tar -C build/docs --exclude .doctrees --exclude .buildinfo -czf "dist/extremal-$version-docs.tar.gz" .
+npm_package
 (cd dist && sha256sum ./* >SHA256SUMS)
 ls -l dist

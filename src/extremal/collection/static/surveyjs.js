@@ -26,6 +26,14 @@ export function register({ CustomWidgetCollection, ElementFactory, Question, Ser
       return TYPE;
     }
 
+    /** A survey that is cleared, to begin anew, gets the report again: the browser makes no other. */
+    onSurveyValueChanged(value) {
+      super.onSurveyValueChanged(value);
+      setTimeout(() => {
+        if (this.isValueEmpty(this.value) && this.asked?.report !== undefined) this.value = this.asked.report;
+      });
+    }
+
     /** Whoever skips a required question may go on. */
     isEmpty() {
       return !this.skipped && super.isEmpty();
@@ -43,7 +51,10 @@ export function register({ CustomWidgetCollection, ElementFactory, Question, Ser
       if (element) configure(element, settings(question));
       else place.append(connected(question));
     },
-    willUnmount: (question, place) => place.replaceChildren(),
+    willUnmount(question, place) {
+      question.asked = null;
+      place.replaceChildren();
+    },
   }, "customtype");
 }
 
@@ -55,6 +66,7 @@ function settings(question) {
 /** The element of a question, which tells it what becomes of it. */
 function connected(question) {
   const element = questionOf(settings(question));
+  question.asked = element;
   element.addEventListener("change", () => {
     question.skipped = element.skipped;
     question.value = element.report;

@@ -46,6 +46,20 @@ def test_f_informations_are_divergences_of_the_joint_from_the_product(pair):
         assert utility(prior, mechanism) == pytest.approx(value, rel=1e-12, abs=1e-13), utility
 
 
+@pytest.mark.parametrize("utility", INFORMATIONS)
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-6])
+def test_a_large_matrix_is_evaluated_in_parts_to_the_same_bits(utility, spread, monkeypatch):
+    """Near 1, near 0, and both sides of where a formula gives way to a series."""
+    rng = np.random.default_rng(7)
+    prior = ex.Prior(rng.dirichlet(np.ones(60)))
+    columns = 1 - spread * rng.random((60, 90))
+    columns[rng.random((60, 90)) < 0.1 * spread] = 0.0
+    whole = utility.columns(prior, columns)
+    for size in (1, 91, 1000):
+        monkeypatch.setattr("extremal.model.utility.LARGE", size)
+        assert utility.columns(prior, columns).tobytes() == whole.tobytes()
+
+
 @given(pairs())
 def test_a_divergence_between_hypotheses_is_that_of_their_output_distributions(pair):
     prior, mechanism = pair

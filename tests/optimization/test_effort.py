@@ -1,6 +1,7 @@
 """Effort: why a search ended, in a value and in words, and what lifts its limits."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,13 @@ import pytest
 import extremal as ex
 from extremal.optimization import effort, estimates
 from extremal.optimization.effort import Effort, Stats, Why
+from extremal.optimization.estimates import best_mixture
 from extremal.optimization.oracles import mixing
+from extremal.optimization.oracles.exchange.oracle import make_oracle
+from extremal.optimization.oracles.knapsack import oracle as knapsack
+from extremal.optimization.oracles.knapsack.separable import Separable
+from extremal.optimization.problem import make_problem
+from extremal.optimization.tuning import MUCH_MIXED, SPEED, TRY
 
 TWENTY = ex.Prior.from_counts(1 / np.arange(1, 21))
 SIXTEEN = ex.Prior(np.random.default_rng(16).dirichlet(np.ones(16)))
@@ -60,6 +67,44 @@ def test_a_search_without_limits_ends_where_rounds_gain_next_to_nothing(monkeypa
     found = ex.design(ex.Prior.from_counts(1 / np.arange(1, 31)), 1.5, tolerance=1e-8, time_limit=math.inf)
     assert found.stats.why is Why.EXHAUSTED
     assert found.stats.rounds > 4
+
+
+def test_a_search_that_costs_much_is_given_up_only_where_work_is_limited():
+    """Beyond 40 answers, when many rounds at the rate of the last one would still not reach the goal."""
+    prior = ex.Prior.from_counts(1 / np.arange(1, 42))
+    problem = make_problem(prior.probabilities, 1.5, np.eye(41))
+    for limit, given_up in ((None, True), (60, True), (math.inf, False)):
+        oracle = make_oracle(problem, problem, 0, Effort(time_limit=limit), 1e-6, 1e-7)
+        oracle._gaps, oracle._work = [0.01, 0.00999], 2 * MUCH_MIXED
+        assert oracle.exhausted == given_up
+
+
+def test_nobody_is_told_to_lift_limits_that_are_lifted():
+    assert Effort().why is Why.WORK
+    assert Effort(time_limit=math.inf).why is Why.EXHAUSTED
+    for size, method in ((23, "symmetric"), (201, "equal weights")):
+        masses = np.ones(size) if method == "symmetric" else 1 / np.arange(1, size + 1)
+        found = best_mixture(
+            masses / masses.sum(), 1.0, np.eye(size), 1e-9, Effort(time_limit=math.inf).limited(rounds=1)
+        )
+        assert found.method == method
+        assert found.stats.why is Why.EXHAUSTED
+
+
+def test_looking_for_first_columns_leaves_half_of_the_time():
+    problem = Separable(np.full(300, 1 / 300), ex.mutual_information.f, 0.0, 2.0)
+    tried = []
+
+    class Watched(Separable):
+        def explore(self, y, tries, free, seed):
+            tried.append(tries)
+            return np.zeros((0, 300)), np.zeros(0)
+
+    watched = Watched(problem.pi, problem.f, 0.0, 2.0)
+    for limit in (None, 0.1):
+        knapsack._explored(SimpleNamespace(effort=Effort(time_limit=limit)), watched, None, 10**6, 14, 0)
+    assert tried[0] == 10**6
+    assert 0 < tried[1] * TRY <= 0.05 * SPEED
 
 
 def test_a_time_limit_of_inf_lifts_nodes_and_rounds_and_any_other_leaves_them():

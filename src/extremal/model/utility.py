@@ -22,6 +22,7 @@ from .prior import Prior
 
 Column = Callable[[Prior, Floats], Floats]
 Generator = Callable[[Floats], Floats]
+LARGE = 1 << 16  # numbers, from which on a function is computed in parts
 NEAR = 1e-4  # of 1: nearer, what is left of t log t - (t - 1) is taken from its series, which cancels nothing
 
 
@@ -150,15 +151,22 @@ class FInformation(Utility):
         Q = np.divide(columns, scale, out=np.ones_like(columns), where=scale > 0)
         pi = prior.probabilities
         rho = pi @ Q
-        found = np.asarray(scale * rho * (pi @ self.f(Q / rho)))
-        near = rho > 1 - NEAR
-        if (
-            self.f in NEAR_ONE and near.any()
-        ):  # lifts less 1 from differences: quotients near 1 would lose digits
+        near = (rho > 1 - NEAR) & (self.f in NEAR_ONE)
+        worth = np.zeros_like(rho) if near.all() else pi @ self._in_parts(Q / rho)
+        if near.any():  # lifts less 1 from differences: quotients near 1 would lose digits
             apart = Q[:, near] - Q[np.argmax(pi), near]
-            excess = (apart - pi @ apart) / rho[near]
-            found[near] = scale[near] * rho[near] * (pi @ near_one(self.f, excess))
+            worth[near] = pi @ near_one(self.f, (apart - pi @ apart) / rho[near])
+        found: Floats = scale * rho * worth
         return found
+
+    def _in_parts(self, t: Floats) -> Floats:
+        """f of a matrix; of a large one by rows, so that what is in between fits the cache."""
+        if t.size <= LARGE:
+            return self.f(t)
+        step = max(1, LARGE // t.shape[1])
+        for begin in range(0, len(t), step):
+            t[begin : begin + step] = self.f(t[begin : begin + step])
+        return t
 
 
 class FDivergence(Utility):
@@ -403,10 +411,15 @@ def _shown(column: Floats) -> str:
 
 def _mutual_information(t: Floats) -> Floats:
     """t log t - (t - 1)."""
-    u = t - 1
+    t = np.asarray(t)
+    u = np.asarray(t - 1)
+    found, far = _series(u), np.abs(u) >= NEAR
+    t, u = t[far], u[far]
     # log1p is precise near 1, but near 0, where u is -1 up to rounding, only log is.
-    log = np.where(t > 0.5, np.log1p(np.maximum(u, -0.5)), np.log(np.where(t > 0, t, 1.0)))
-    return np.asarray(np.where(np.abs(u) < NEAR, _series(u), t * log - u))
+    log, large = np.empty_like(u), t > 0.5
+    log[large], log[~large] = np.log1p(u[large]), np.log(np.where(t > 0, t, 1.0)[~large])
+    found[far] = t * log - u
+    return found
 
 
 def _series(u: Floats) -> Floats:
@@ -448,8 +461,11 @@ NEAR_ONE: dict[Generator, Generator] = {
 
 def near_one(f: Generator, u: Floats) -> Floats:
     """f(1 + u); where f has a name and u is small, without the rounding of 1 + u."""
-    far, near = f(np.maximum(1 + u, 0.0)), np.abs(u) < NEAR
-    return np.asarray(np.where(near, NEAR_ONE[f](np.where(near, u, 0.0)), far) if f in NEAR_ONE else far)
+    near = np.abs(u) < NEAR if f in NEAR_ONE else np.zeros(u.shape, dtype=np.bool_)
+    if near.all():
+        return NEAR_ONE[f](u)
+    far = f(np.maximum(1 + u, 0.0))
+    return np.asarray(np.where(near, NEAR_ONE[f](np.where(near, u, 0.0)), far) if near.any() else far)
 
 
 mutual_information = FInformation(_mutual_information, "mutual information")

@@ -120,8 +120,10 @@ class Effort:
 
     @property
     def why(self) -> Why:
-        """Why it is over."""
-        return Why.INTERRUPTED if self.interrupted else Why.TIME if self.stopped else Why.WORK
+        """Why it ends here."""
+        if self.interrupted or self.stopped:
+            return Why.INTERRUPTED if self.interrupted else Why.TIME
+        return Why.EXHAUSTED if self.endless else Why.WORK
 
     def spend(self, nodes: float) -> None:
         """Count what was done."""

@@ -171,7 +171,7 @@ def arranged(
     if problem.size <= ARRANGED_FROM and (lost > goal or len(rows) > FEW_OUTPUTS * problem.size):
         return rows[: FEW_OUTPUTS * problem.size], None
     X, q = distinct(rows, np.full(len(rows), 1 / len(rows)))
-    why = effort.why if effort.over else Why.REACHED if lost <= goal else Why.WORK
+    why = effort.why if effort.over or lost > goal else Why.REACHED
     found = mixture_of(problem, X, q, upper, proof, "symmetric", Stats(tried, len(X), why=why))
     effort.tell(found.value, upper)
     return rows, found

@@ -52,7 +52,7 @@ def equal_weights(
                 break
     except KeyboardInterrupt:
         effort.interrupted = True
-    why = effort.why if effort.over else Why.REACHED if reached() else Why.WORK
+    why = effort.why if effort.over or not reached() else Why.REACHED
     stats = Stats(tried, sample.total, why=why)
     return mixture_of(true, *best, effort.upper, oracle.relaxation, name, stats)
 

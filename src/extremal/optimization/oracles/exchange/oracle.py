@@ -107,8 +107,8 @@ class ExchangeOracle(MixingOracle):
     @property
     def exhausted(self) -> bool:
         """Whether the goal, or below it the aim, is out of reach at the rate of the last round, and all of them have
-        taken long. Up to WIDEST symbols the goal is not given up."""
-        if len(self._gaps) < 2:
+        taken long. Up to WIDEST symbols the goal is not given up, and without a limit on work neither is."""
+        if len(self._gaps) < 2 or self.effort.endless:
             return False
         before, gap = self._gaps[-2:]
         if gap <= self.goal:

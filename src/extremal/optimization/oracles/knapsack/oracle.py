@@ -97,9 +97,12 @@ def _master(problem: Separable, scale: float) -> Master:
 def _explored(
     run: LinearSearch, problem: Separable, y: Floats, tries: int, free: int, seed: int
 ) -> tuple[Floats, Floats]:
-    """Columns by large-neighbourhood search, and their reduced values; fewer tries if time is short."""
+    """Columns by large-neighbourhood search, and their reduced values; fewer tries if time is short.
+
+    They take half of it at most, so that some is left for a program and for what is done with its mechanism.
+    """
     cost = TRY * 2.0 ** ((free - 14) / 2)
-    tries = int(min(tries, 1 + max(run.effort.seconds, 0.0) * SPEED / cost))
+    tries = int(min(tries, 1 + max(run.effort.seconds, 0.0) / 2 * SPEED / (cost + problem.size)))
     run.effort.spend(tries * cost)
     return problem.explore(y, tries, free, seed)
 

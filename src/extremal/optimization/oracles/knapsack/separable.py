@@ -57,8 +57,11 @@ class Separable:
         return len(self.pi)
 
     def mu(self, lifts: Floats) -> Floats:
-        """The utility of lift vectors given as rows."""
-        return np.asarray(self.f(lifts) @ self.pi, dtype=np.float64)
+        """The utility of lift vectors given as rows; f of the lifts at either end is computed once."""
+        worth = np.where(lifts == self.high, self.ends[1], self.ends[0])
+        between = (lifts != self.low) & (lifts != self.high)
+        worth[between] = self.f(lifts[between])
+        return np.asarray(worth @ self.pi, dtype=np.float64)
 
     def merged(self, block: Ints) -> Separable:
         """The same problem over blocks of symbols that share their lifts, given the block of each symbol."""

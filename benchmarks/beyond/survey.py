@@ -11,7 +11,6 @@ import extremal as ex
 from extremal._common.plot import BLUE, GREEN, GREY, ORANGE
 from extremal._common.types import Floats
 from extremal.estimation.contrasts import Channel
-from extremal.optimization.estimates import standard_error
 from extremal.studies.data import ORDER, anes96
 from extremal.studies.paper.panel import Panel, PaperCheck, fact, within
 
@@ -23,6 +22,13 @@ SIMULATED = 4  # every fourth level is simulated as well
 REPEATS = 400
 GAP = 0.01
 METHODS = ("estimation", "information", "randomized_response")
+
+
+def standard_error(prior: ex.Prior, mechanism: ex.Mechanism, people: float) -> float:
+    """What privacy adds to the error of a share, the root of the mean of the squares over all shares."""
+    efficiency = ex.shares(prior, mechanism)
+    added = (1 - sum(prior.probabilities**2)) * (1 / efficiency - 1) if efficiency > 0 else math.inf
+    return math.sqrt(added / people / prior.size)
 
 
 def make(seed: int) -> Panel:

@@ -40,7 +40,7 @@ from .optimization.curves.comparison import compare
 from .optimization.curves.fewer import fewer_reports
 from .optimization.curves.tradeoff import sample_tradeoff, tradeoff
 from .optimization.design import design
-from .optimization.result import Design
+from .optimization.finish import Design
 from .release.privatize import privatize
 
 __version__: str

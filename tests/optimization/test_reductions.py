@@ -11,9 +11,15 @@ import extremal as ex
 from extremal.optimization.effort import Effort, Stats, Why
 from extremal.optimization.generate import Solution
 from extremal.optimization.masters.linear import enumerate_program
-from extremal.optimization.oracles.knapsack.oracle import chord_generation, column_generation
+from extremal.optimization.oracles.knapsack.oracle import (
+    _better,
+    _spread,
+    chord_generation,
+    column_generation,
+    merge,
+    solve_separable,
+)
 from extremal.optimization.oracles.knapsack.separable import Separable
-from extremal.optimization.reductions import _better, _spread, merge, solve_separable
 from tests.support.examples import at_most
 from tests.support.pricing import SEPARABLE, families
 

@@ -23,9 +23,10 @@ from extremal._native import library
 from extremal.draw import kernel
 from extremal.draw.texts import Texts, replace_fields
 from extremal.optimization.effort import Effort
-from extremal.optimization.oracles.exchange import kernels as exchange
+from extremal.optimization.oracles.exchange import bounds, greedy
 from extremal.optimization.oracles.knapsack import kernels as knapsack
-from extremal.optimization.oracles.levels import kernels as levels
+from extremal.optimization.oracles.levels import bound as levels
+from extremal.optimization.oracles.levels import oracle as level_search
 from extremal.optimization.oracles.nested.pricing import NestedPricer
 from extremal.optimization.set_levels import SetLevels
 
@@ -50,11 +51,11 @@ def symmetric(rng: Draw, n: int) -> Any:
 
 
 def climb(pi: Any, W: Any, y: Any, pull: Any, total: Any, first: Any, X: Any) -> Any:
-    return exchange.climb(exchange.form(pi, 1.5, W, y), pull, total, first, 3, X)
+    return greedy.climb(bounds.form(pi, 1.5, W, y), pull, total, first, 3, X)
 
 
 def best(pi: Any, excess: Any, W: Any, y: Any, keep: Any, alike: Any) -> Any:
-    return exchange.best_vertices(pi, excess, W, y, keep, 100, alike)
+    return bounds.best_vertices(pi, excess, W, y, keep, 100, alike)
 
 
 def search(pi: Any, y: Any, table: Any, each: Any, tabled: Any) -> Any:
@@ -89,7 +90,7 @@ def cone(pi: Any, center: Any, lower: Any, upper: Any) -> SetLevels:
 
 
 def herd(pi: Any, center: Any, lower: Any, upper: Any, inverse: Any, y: Any, start: Any) -> Any:
-    return levels.herd(cone(pi, center, lower, upper), inverse, inverse, y, y, start, 3)
+    return level_search.herd(cone(pi, center, lower, upper), inverse, inverse, y, y, start, 3)
 
 
 def bound(pi: Any, center: Any, lower: Any, upper: Any, d: Any, a: Any, most: Any, before: Any) -> Any:
@@ -136,7 +137,7 @@ CASES: dict[str, Case] = {
             rng.normal(size=(3, n)),
         ],
     ),
-    "fill": (exchange.fill, lambda rng, n: [masses(rng, n), 1.5, np.array([rng.permutation(n)] * 3)]),
+    "fill": (greedy.fill, lambda rng, n: [masses(rng, n), 1.5, np.array([rng.permutation(n)] * 3)]),
     "best": (
         best,
         lambda rng, n: [masses(rng, n), 1.5, symmetric(rng, n), rng.normal(size=n), 5, rng.random(n) < 0.2],

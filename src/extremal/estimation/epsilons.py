@@ -32,7 +32,7 @@ from ..model.prior import Prior, check_prior
 from ..model.purpose import Purpose, Shares, shares
 from ..model.utility import Utility
 from ..optimization.design import designed
-from ..optimization.result import Design
+from ..optimization.finish import Design
 from .contrasts import Channel, each_symbol, standard_errors
 from .intervals import normal_quantile
 from .planning import check_people

@@ -17,7 +17,7 @@ from ..model.labels import Labels
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior, check_prior
 from ..optimization.design import designed
-from ..optimization.result import Design
+from ..optimization.finish import Design
 from .contrasts import Channel
 from .counts import place_finder
 from .estimate import check_same_answers, named_pair, stacked

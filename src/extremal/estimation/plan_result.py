@@ -24,7 +24,7 @@ from ..errors import MechanismError, OptionError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from ..optimization.result import Design
+from ..optimization.finish import Design
 from .contrasts import Channel, each_symbol, is_finite, standard_errors
 from .intervals import normal_quantile
 from .planning import expected_error

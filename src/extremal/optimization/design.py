@@ -16,9 +16,8 @@ from ..model.purpose import Purpose, shares
 from ..model.utility import Utility
 from .effort import Effort, Progress
 from .estimates import best_for_estimates
-from .finish import Found, finish
+from .finish import Design, Found, finish
 from .problem import Problem
-from .result import Design
 from .utilities import (
     best_for_utility,
     best_over_set,

@@ -3,11 +3,11 @@
 Reports y of a mechanism P have the information matrix J = P diag(P_Y)^-1 P' about the shares pi. The covariance of the
 estimated shares is J^-1 - pi pi' per report, and the value of a design is its efficiency: how many direct answers one
 report is worth.
+
+The best mixture of lift vectors is known for simplices, and for uniform priors with difference sets.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,30 +15,28 @@ from numpy.typing import ArrayLike
 from .._common import checks
 from .._common.types import Floats
 from ..errors import EpsilonError, OptionError, SizeError
-from ..model.levels import check_epsilon, region
+from ..model.levels import check_epsilon, region, rounding
 from ..model.lift_sets import PriorLifts, SetLifts
-from ..model.mechanism import Mechanism, check_match
+from ..model.mechanism import Mechanism
 from ..model.mechanism import identity as identity_mechanism
 from ..model.prior import Prior
 from ..model.proof import Certificate
 from ..model.purpose import Purpose
-from .closed_forms.estimates import known_mixture, randomized_response
-from .closed_forms.symmetric import arranged, fullest
+from .closed_forms.symmetric import arranged, block_design, fullest
 from .effort import Effort, Stats, Why
 from .finish import Found
-from .generate import Solution
-from .oracles.exchange.bounds import efficiency_bound, most_by_entries
+from .generate import NO_SEARCH, Solution
+from .masters.quadratic import QuadraticSearch, exactly_balanced, mixture_of, search_mixtures
+from .oracles.exchange.bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices
 from .oracles.exchange.equal_weights import equal_weights
 from .oracles.exchange.oracle import make_oracle
 from .oracles.levels.oracle import over_set
-from .oracles.mixing import QuadraticSearch, mixture_of, search_mixtures
-from .problem import FINEST, Problem, QuadraticProblem, efficiency, from_excess, usual_gap
-from .reductions import Symbols, ridged
+from .problem import FINEST, Problem, usual_gap
+from .reductions import QuadraticProblem, Symbols, efficiency, from_excess, ridged
 from .tuning import ENOUGH, EQUAL_WEIGHTS_FROM, PAIR_ROUNDS, ROUNDS
 
 NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
 LARGEST = 2000  # labels: beyond, tables of labels by labels and the search grow out of hand
-SINGULAR = 1e12  # condition of J from which on shares cannot be told apart
 
 
 def best_for_estimates(problem: Problem, effort: Effort) -> Found:
@@ -141,7 +139,7 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort, start: Floats
         proof, stats = Certificate(1 / true.most_variance), Stats(why=Why.INTERRUPTED)
         return mixture_of(true, *simple, 1.0, proof, "randomized response", stats)
     if many and effort.rounds > 0:
-        return equal_weights(oracle, simple, goal, effort)
+        return equal_weights(oracle, simple, goal)
     search = QuadraticSearch(
         effort=effort,
         aim=ENOUGH * goal,
@@ -173,33 +171,69 @@ def checked_loss(A: ArrayLike, size: int) -> Floats:
     return matrix
 
 
-def information(prior: Prior, mechanism: Mechanism) -> Floats:
-    """J = P diag(P_Y)^-1 P': what one report tells about the shares."""
-    check_match(prior, mechanism)
-    P = mechanism.matrix
-    return np.asarray((P / mechanism.output_distribution(prior)) @ P.T)
+def known_mixture(problem: QuadraticProblem) -> Solution | None:
+    """The optimum where it is known without a search."""
+    known = simplex(problem)
+    if known is not None:
+        X, q = known[0], exactly_balanced(*known)
+        W = _slope(problem, X, q)
+        y = simplex_prices(X, W)
+        blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))
+        upper = efficiency_bound(problem, W, most_by_vertices(problem, W, y, X, blur))
+        return mixture_of(problem, X, q, upper, Certificate(W, y), "simplex", NO_SEARCH)
+    blocks = block_design(problem)
+    if blocks is None:
+        return None
+    n, d = problem.size, np.ones(problem.size)
+    upper = efficiency_bound(problem, np.diag(d), most_by_entries(problem, np.diag(d)))
+    return mixture_of(problem, blocks, np.full(n, 1 / n), upper, Certificate(d), "block design", NO_SEARCH)
 
 
-def standard_error(prior: Prior, mechanism: Mechanism, people: float) -> float:
-    """The root mean squared error of a share among so many people, estimated from their reports.
+def _slope(problem: QuadraticProblem, X: Floats, q: Floats) -> Floats:
+    """W = C^-1 G C^-1 of a mixture, over all symbols."""
+    inverse = np.linalg.inv((X[:, 1:].T * q) @ X[:, 1:])
+    W = np.zeros((problem.size, problem.size))
+    W[1:, 1:] = inverse @ problem.loss @ inverse
+    return W
 
-    Averaged over the shares; infinite if they cannot be told apart. For the shares of a population that the people were
-    drawn from, chance adds to it: see planning.expected_error().
 
-    Parameters
-    ----------
-    prior
-        How frequent each answer is.
-    mechanism
-        How reports are drawn.
-    people
-        How many report.
+def simplex(problem: QuadraticProblem) -> tuple[Floats, Floats] | None:
+    """All lift vectors less 1 where there are as many as symbols, and the only mixture of them that has mean 0.
+
+    Below the first region edge one symbol is partial and the others full (Theorem 3); at the largest level of all one
+    symbol is told and the others are ruled out; and of two symbols one is as likely or as unlikely as it may be.
     """
-    number: object = people
-    if isinstance(number, bool) or not isinstance(number, int | float | np.number) or not people > 0:
-        raise OptionError("must be a number > 0", parameter="people", given=repr(people), remedy="e.g. 1000")
-    J = information(prior, mechanism)
-    if np.linalg.cond(J) > SINGULAR:
-        return math.inf
-    squared = max(float(np.trace(np.linalg.inv(J))) - 1, 0.0) / people
-    return math.sqrt(squared / prior.size)
+    pi, excess, n = problem.pi, problem.excess, problem.size
+    least = pi[-1]
+    lower = np.where(pi * (1 + problem.lower) <= rounding(0), -1.0, problem.lower)
+    if n == 2:
+        low, high = lower[1], problem.upper[1]
+        ends = np.array([low, high])
+        return np.column_stack([-ends * pi[1] / pi[0], ends]), np.array([high, -low]) / (high - low)
+    if excess * (1 - least) <= least:
+        X = np.full((n, n), excess)
+        np.fill_diagonal(X, lower)
+        return X, pi
+    if excess >= (1 - least) / least:
+        X = np.full((n, n), -1.0)
+        np.fill_diagonal(X, (1 - pi) / pi)
+        return X, pi
+    return None
+
+
+def simplex_prices(X: Floats, W: Floats) -> Floats:
+    """The y with x'Wx - y.x equal for all rows, of which there are as many as symbols."""
+    right = np.einsum("ki,ki->k", X @ W, X)
+    found = np.linalg.solve(np.column_stack([np.ones(len(X)), X[:, 1:]]), right)
+    return np.append(0.0, found[1:])
+
+
+def randomized_response(problem: QuadraticProblem) -> tuple[Floats, Floats]:
+    """Lift vectors less 1 and output distribution of randomized response at this level, to be found at once."""
+    pi, n = problem.pi, problem.size
+    # The truth has weight `odds`, every other answer weight 1; the least likely symbol's lift is the largest.
+    odds = (1 + problem.excess) * (1 - pi[-1]) / (1 - pi[-1] * (1 + problem.excess))
+    told = 1 + (odds - 1) * pi
+    X = np.tile((1 - told)[:, None] / told[:, None], (1, n))
+    np.fill_diagonal(X, (odds - 1) * (1 - pi) / told)
+    return X, told / told.sum()

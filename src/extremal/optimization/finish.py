@@ -1,32 +1,40 @@
-"""The end of every way to solve a problem: a mechanism is repaired, measured and held against its bound.
+"""Design, the one result of every way to solve a problem, and the end of every way.
 
-`finish` alone makes designs.
+A mechanism is repaired, measured and held against its bound. `finish` alone makes designs.
 """
 
 from __future__ import annotations
 
+import html
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.types import Floats
+from .._common.types import Floats, Ints, same
 from ..errors import ProofError
 from ..model.blocks import BlockMechanism
-from ..model.levels import rounding
+from ..model.leakage import Doubt, doubt
+from ..model.levels import PML, Notion, rounding
 from ..model.lift_sets import PriorLifts
 from ..model.mechanism import Mechanism
+from ..model.prior import Prior
+from ..model.prior_set import PriorSet
 from ..model.proof import Certificate
 from ..model.purpose import Purpose
-from ..model.utility import FInformation, Generator
-from ..theory.lift_vectors import subset_sums
+from ..model.utility import FInformation, Generator, Utility
+from ..theory.lift_vectors import ArcColumns, subset_sums
 from ..theory.pairing import pair_outputs
 from .effort import Effort, Stats, Why
 from .generate import NO_SEARCH, relative_gap
 from .problem import Problem
-from .result import Arcs, Design
 from .tuning import VERTICES_TABLED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROUNDING = 1e-9  # of the value: what sums, factors and linear programs may be off by
 LIFTS = 1e-14  # of a lift: what rounding does to it
@@ -35,6 +43,7 @@ STEEP = (
 )
 DUAL = 1e-12  # of the elements of a dual vector: what rounding does to their sum
 ULPS = 1e-15  # of the values of f: what rounding does to a sum of them
+LARGEST = 1 << 24  # entries of a matrix that is made for `doubt`; larger ones are not certified either
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,3 +160,185 @@ def rounding_errors(pi: Floats, f: Generator, low: float, high: float) -> tuple[
         nearest = max(float(left.min()) - unsure, 0.0)
     below, above = (f(low + np.minimum(x / pi, high - low)) for x in (nearest, nearest + 2 * unsure))
     return noise, float(np.max(pi * (below - above)))
+
+
+@dataclass(frozen=True, eq=False)
+class Arcs:
+    """An arc mechanism without its matrix, which may be too large: columns over the symbols in `order`."""
+
+    prior: Prior
+    columns: ArcColumns
+    order: Ints
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Inputs and outputs."""
+        return self.prior.size, self.columns.outputs
+
+    def mechanism(self) -> Mechanism:
+        """With its matrix; refused if that is too large."""
+        Q = self.columns.matrix()
+        P = np.empty_like(Q)
+        P[self.order] = Q
+        return Mechanism(P, self.prior.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A mechanism with what is proven about it: value <= best possible <= upper_bound.
+
+    For a purpose such as shares the value is an efficiency, how many direct answers one report is worth, and
+    `certificate` proves the bound. For a utility `dual` does: dual . lambda >= mu(lambda) for every admissible lift
+    vector, and its sum is the bound. An upper_bound of inf means that nothing is proven. `proven`: the gap is within
+    the tolerance that was asked for. `stats` says what the search did and what stopped it early, if something did.
+
+    Attributes
+    ----------
+    prior
+        The prior it was designed for; of a set, the nominal one.
+    epsilon
+        The limit on leakage, in nats.
+    utility
+        What it was designed for.
+    method
+        The method that found it.
+    made
+        The mechanism, or its arcs where a matrix would be too large.
+    value
+        What it is worth: an efficiency, or the utility.
+    upper_bound
+        No mechanism within the limit is worth more; inf if nothing is proven.
+    dual
+        The proof of the bound, for a utility.
+    proven
+        Whether the gap is within the tolerance.
+    stats
+        What the search did.
+    prior_set
+        The set of priors, if it was designed for one.
+    notion
+        What must not exceed epsilon.
+    certificate
+        The proof of the bound, for a purpose such as shares.
+    """
+
+    prior: Prior
+    epsilon: float
+    utility: Utility | Purpose
+    method: str
+    made: Mechanism | BlockMechanism | Arcs = field(repr=False)
+    value: float
+    upper_bound: float
+    dual: Floats | None = field(repr=False)
+    proven: bool
+    stats: Stats = NO_SEARCH
+    prior_set: PriorSet | None = field(default=None, repr=False)
+    notion: Notion = PML
+    certificate: Certificate | None = field(default=None, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Design):
+            return NotImplemented
+        return all(same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+
+    def __hash__(self) -> int:
+        return hash((self.prior, self.epsilon, self.value))
+
+    @cached_property
+    def mechanism(self) -> Mechanism:
+        """The mechanism; outputs carry the input labels they agree with most often."""
+        if isinstance(self.made, Mechanism):
+            return self.made
+        if isinstance(self.made, BlockMechanism):
+            return self.made.dense()
+        return pair_outputs(self.prior, self.made.mechanism())
+
+    @property
+    def region(self) -> int:
+        """The privacy region of epsilon, 1..N, or N + 1 where full disclosure is allowed."""
+        return self.prior.region(self.epsilon)
+
+    @property
+    def gap(self) -> float:
+        """How far from optimal the value can be at most, relative to the value."""
+        return relative_gap(self.value, self.upper_bound)
+
+    @cached_property
+    def doubt(self) -> Doubt | None:
+        """How much of the doubt about an answer is left after its report; None if the matrix would be too large."""
+        if not isinstance(self.made, Arcs):
+            return doubt(self.prior, self.made)
+        n, m = self.made.shape
+        return doubt(self.prior, self.mechanism) if n * m <= LARGEST else None
+
+    def __str__(self) -> str:
+        if math.isinf(self.upper_bound):
+            proof = "no upper bound is known for this utility, so nothing is proven"
+        else:
+            short = "" if self.proven else ", more than the tolerance"
+            proof = f"at most {self.upper_bound:.9g} is possible (gap {self.gap:.1e}{short})"
+        stats = self.stats
+        work = f", {stats.columns} columns in {stats.rounds} rounds" if stats.columns else ""
+        return "\n".join(
+            (
+                *(
+                    [f"no protection: {self.doubt}"]
+                    if self.doubt is not None and self.doubt.disclosed
+                    else []
+                ),
+                f"{self._worth} at epsilon = {self.epsilon:.6g}; {proof}",
+                f"{self.prior.size} answers, {self.made.shape[1]} reports; {self._place}",
+                f"method {self.method}, {stats.seconds:.3f} s{work}; {stats.why.value}",
+                *([] if self.prior_set is None else [self._promise(self.prior_set)]),
+            )
+        )
+
+    @property
+    def _worth(self) -> str:
+        if not isinstance(self.utility, Purpose):
+            return f"{self.utility.name} {self.value:.9g}"
+        times = (
+            f": ask {1 / self.value:.3g} times as many people as without privacy" if self.value > 0 else ""
+        )
+        return f"efficiency {self.value:.4g} for {self.utility.name}{times},"
+
+    @property
+    def _place(self) -> str:
+        if self.notion != PML:
+            return f"under {self.notion}"  # with its own bound on lifts, if it has one
+        k, n = self.region, self.prior.size
+        if k == 1:
+            return "no report can rule an answer out"
+        if k <= n:
+            return f"a report can rule out up to {k - 1} answer{'s' * (k > 2)}"
+        # Another prior of a set may still forbid to tell everything.
+        return (
+            "the report may be the answer itself"
+            if self.prior_set is None
+            else "the limit is above epsilon_max"
+        )
+
+    def _promise(self, priors: PriorSet) -> str:
+        sure = ""
+        if priors.delta > 0:  # what a sample says, which no design proves
+            sure = f"; (epsilon, delta) = ({self.epsilon:.6g}, {priors.delta:.6g}) "
+            sure += f"if the set holds the true prior with confidence {priors.confidence:.6g}"
+        return f"holds for every prior of the set: {priors.description}{sure}"
+
+    def _repr_html_(self) -> str:
+        table = self.mechanism._repr_html_() if self.prior.size <= 100 else ""
+        return f"<pre>{html.escape(str(self))}</pre>{table}"
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Axes with a heat map of the mechanism; the title says what it is worth.
+
+        Parameters
+        ----------
+        axes
+            Matplotlib axes to draw on; new ones if None.
+        """
+        from .._common.plot import draw_matrix
+
+        worth = "efficiency" if isinstance(self.utility, Purpose) else self.utility.name
+        title = f"Chance of each report at ε = {self.epsilon:.4g}: {worth} {self.value:.4g}"
+        return draw_matrix(self.mechanism.matrix, self.mechanism.inputs, self.mechanism.outputs, title, axes)

@@ -1,144 +1,30 @@
-"""Large alphabets: merge small symbols, solve, and spread the solution over them again.
-
-If symbols are merged into blocks that always share one lift, a mechanism for the merged prior is one for the full
-prior with the same value (f-information depends on a block only through its mass). So the merged optimum is a lower
-bound. It costs nothing in the bound either: a block that can be both full and empty has the same chord as each of its
-symbols, so the dual vector of the merged problem, split in proportion to mass, has the same chord bound for the full
-problem. What is lost is only how finely columns can be filled, and a block of a tiny mass takes care of that.
-
-Symbols in another order, and those that a purpose does not tell apart merged; and the way back.
+"""Symbols in another order, and those that a purpose does not tell apart merged; and the way back.
 
 Reports about merged symbols estimate anything linear that treats them alike at least as well as reports about the
 symbols themselves: averaging the rows of a mechanism over such a group, by the prior, keeps its leakage within
 epsilon, and what is left is the information in the model in which the shares within groups are known.
+
+The problem in coordinates that keep precision: lifts less 1, without the most likely symbol.
+
+A mechanism is a mixture of lift vectors lambda = 1 + x with mean 1, so x has mean 0 and pi . x = 0: the most likely
+symbol's x follows from the others'. With C the covariance of the other symbols' x under the output distribution, the
+estimated shares have the covariance R C^-1 R' per report, R = E - pi 1', where E drops the most likely symbol. So
+tr(A Sigma) = tr(G C^-1) with G = R'AR. Small levels lose no digits: x is of the order of epsilon, not near 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .._common.types import Floats, Ints
 from ..errors import OptionError
-from .effort import Effort
+from ..model.levels import is_uniform
+from ..model.purpose import direct_loss, explained, square_root
 from .finish import checked_bound
-from .generate import Solution, relative_gap
-from .oracles.knapsack.oracle import chord_generation, column_generation
-from .oracles.knapsack.separable import Lattice, Separable, integer_counts
-from .problem import QuadraticProblem, make_problem
-from .tuning import BLOCK_PART, BLOCKS_TRIED, EVEN, MERGED_FROM, MERGED_ONLY_FROM, SPARSE
-
-
-def merge(problem: Separable, blocks: int) -> Ints:
-    """The block of each symbol: large symbols alone, small ones together, in about as many blocks as asked for.
-
-    Blocks of the smallest symbols hold a tiny mass and the next ones more and more: columns are filled exactly with
-    the small ones. More blocks than asked for come out where columns hold or leave so little that blocks must be small.
-    """
-    share = (1 - problem.low) / (problem.high - problem.low)
-    most = min(min(share, 1 - share) / BLOCK_PART, 1.3 / blocks)
-    order = np.argsort(problem.pi, kind="stable")
-    for growth in (1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0):
-        block = _runs(problem.pi[order], most, growth)
-        if block[-1] < blocks:
-            break
-    numbers = np.empty_like(block)
-    numbers[order] = block
-    return numbers
-
-
-def _runs(ascending: Floats, most: float, growth: float) -> Ints:
-    """Consecutive symbols of about equal total mass, the limit growing from block to block up to `most`."""
-    block = np.empty(len(ascending), dtype=np.int64)
-    limit, held, number = most / 2**24, 0.0, 0
-    for i, p in enumerate(ascending.tolist()):
-        if held > 0 and held + p > limit:
-            number += 1
-            held = 0.0
-            limit = min(growth * limit, most)
-        block[i] = number
-        held += p
-    return block
-
-
-def solve_separable(
-    problem: Separable,
-    tolerance: float,
-    effort: Effort,
-    start: Floats | None = None,
-) -> Solution:
-    """The optimum up to `tolerance` or as near as the effort allows, by column generation on merged symbols first."""
-    best: Solution | None = None
-    for block in _mergers(problem):
-        merged = problem.merged(block)
-        part = effort.part(1 / 3 if problem.size <= MERGED_ONLY_FROM else 1)
-        solution = _spread(problem, merged, block, chord_generation(merged, tolerance, part), tolerance)
-        best = solution if best is None else _better(best, solution)
-        if best.gap <= tolerance or best.stats.interrupted or effort.over:
-            return best
-    if best is not None and problem.size > MERGED_ONLY_FROM:
-        return best
-    whole = column_generation(problem, tolerance, effort, start if best is None else best.lifts)
-    return whole if best is None else _better(best, whole)
-
-
-def _mergers(problem: Separable) -> Iterator[Ints]:
-    """The ways to merge symbols that are worth trying, the coarsest first."""
-    last = np.zeros(0, dtype=np.int64)
-    for blocks in BLOCKS_TRIED if _worth_merging(problem) else ():
-        block = merge(problem, blocks)
-        if block.max() + 1 > 0.9 * problem.size or np.array_equal(block, last):
-            return
-        yield block
-        last = block
-
-
-def _worth_merging(problem: Separable) -> bool:
-    """Whether the alphabet is large, and not made of a few classes of equal symbols that the program treats as one.
-
-    Spreading a solution over the symbols of classes takes a while, unless columns hold or leave few symbols.
-    """
-    share = (1 - problem.low) / (problem.high - problem.low)
-    sparse = min(share, 1 - share) * problem.size <= SPARSE
-    classes = problem.kinds <= problem.size / 4 and (sparse or problem.size <= MERGED_ONLY_FROM)
-    return problem.size >= MERGED_FROM and not classes
-
-
-def _spread(
-    problem: Separable, merged: Separable, block: Ints, solution: Solution, tolerance: float
-) -> Solution:
-    """A solution of the merged problem as one of the full problem, its bound proven anew by chords."""
-    upper, dual = math.inf, problem.analytic_dual()
-    for vector in (solution.dual, solution.multipliers):
-        if vector is not None:
-            y = problem.symmetric(vector[block] * problem.pi / merged.pi[block])
-            delta = problem.chord_bound(y)
-            if math.fsum(y) + delta < upper:
-                upper, dual = math.fsum(y) + delta, y + delta * problem.pi
-    counts = None if problem.kinds == 1 else integer_counts(problem.pi)
-    if problem.kinds == 1 and problem.size <= EVEN and problem.even_value() < upper:
-        upper, dual = problem.even_value(), problem.even_value() * problem.pi
-    if counts is not None and relative_gap(solution.value, upper) > tolerance:
-        # Whole counts cannot fill a column exactly, which chords do not see. The last y is that of the master program.
-        target = max(solution.value * (1 + tolerance / 2) - math.fsum(y), 0.0)
-        delta = Lattice(problem, counts).price(y, target, most=2e9).bound
-        if math.fsum(y) + delta < upper:
-            upper, dual = math.fsum(y) + delta, y + delta * problem.pi
-    found = replace(solution, upper=upper, dual=dual)
-    if problem.size > MERGED_ONLY_FROM:
-        return replace(found, block=block)  # a matrix of all symbols may not fit into memory
-    return replace(found, lifts=solution.lifts[:, block])
-
-
-def _better(a: Solution, b: Solution) -> Solution:
-    """The larger value with the smaller bound."""
-    best = a if a.value > b.value else b
-    proof = a if a.upper < b.upper else b
-    return replace(best, upper=proof.upper, dual=proof.dual, stats=a.stats + b.stats)
-
+from .generate import Solution
 
 RIDGE = 1e-6  # of the errors of all shares, added to a loss that does not need all of them
 
@@ -240,3 +126,69 @@ def merge_alike(A: Floats) -> Ints:
             groups[i] = count
             count += 1
     return groups
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticProblem:
+    """Masses in decreasing order, the largest lift less 1, and the loss as a factor M of A = M'M.
+
+    `loss` is G, `direct` is tr(A (diag pi - pi pi')): the loss of direct answers. An efficiency is direct / loss.
+    """
+
+    pi: Floats
+    excess: float
+    factor: Floats
+    loss: Floats
+    direct: float
+
+    @property
+    def size(self) -> int:
+        """The number of symbols."""
+        return len(self.pi)
+
+    @property
+    def upper(self) -> Floats:
+        """The largest x of each symbol."""
+        return np.minimum(self.excess, (1 - self.pi) / self.pi)
+
+    @property
+    def lower(self) -> Floats:
+        """The smallest x of each symbol."""
+        return np.maximum(-1.0, -self.excess * (1 - self.pi) / self.pi)
+
+    @property
+    def most_variance(self) -> Floats:
+        """No symbol's x, which has mean 0, can have a larger variance."""
+        return -self.upper * self.lower
+
+    @property
+    def alike(self) -> bool:
+        """Whether neither the prior nor the loss tells symbols apart."""
+        G, n = self.loss, self.size
+        own, pair = float(G[0, 0]), float(G[0, -1])
+        # G lacks the first symbol: what is the same for all the others may still be about the first alone.
+        same = (own - pair) * (np.eye(n - 1) - 1 / n)
+        return (n == 2 or bool(np.abs(G - same).max() <= 1e-12 * own)) and is_uniform(self.pi)
+
+    def reduced(self, weights: Floats) -> Floats:
+        """B'WB: the quadratic form x'Wx as one of the x without the most likely symbol's."""
+        share = self.pi[1:] / self.pi[0]
+        inner = weights[1:, 1:] - np.multiply.outer(share, weights[0, 1:])
+        return np.asarray(inner - np.multiply.outer(weights[1:, 0] - weights[0, 0] * share, share))
+
+
+def make_problem(pi: Floats, epsilon: float, A: Floats) -> QuadraticProblem:
+    """The problem for masses in decreasing order and A in the same order."""
+    return from_excess(pi, min(math.expm1(min(epsilon, 700.0)), float((1 - pi[-1]) / pi[-1])), A)
+
+
+def from_excess(pi: Floats, excess: float, A: Floats) -> QuadraticProblem:
+    """The problem whose largest lift is 1 + excess."""
+    factor = square_root(A)
+    moved = factor[:, 1:] - (factor @ pi)[:, None]
+    return QuadraticProblem(pi, excess, moved, moved.T @ moved, direct_loss(pi, factor))
+
+
+def efficiency(problem: QuadraticProblem, X: Floats, q: Floats) -> float:
+    """The efficiency of the mixture of the rows of X, lift vectors less 1; 0 if it does not identify what matters."""
+    return explained((X[:, 1:].T * q) @ X[:, 1:], problem.factor, problem.direct)

@@ -6,7 +6,6 @@ h(A) = max(center(A) - moved, lower(A), 1 - upper(rest)). See vertices for why t
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from .._common.types import Floats, Ints
 from .._native.library import reads, record
-from ..model.levels import bounded_exp
+from ..model.levels import EQUAL, bounded_exp
 from ..model.prior_set import PriorSet
 
 TOP, MIDDLE = 2, 1
@@ -59,6 +58,12 @@ class SetLevels:
             c=self.c,
             **{name: reads(v, np.float64, self.size) for name, v in vectors.items()},
         )
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the set of priors does not change when symbols are permuted."""
+        sides = [self.lower, self.upper] + ([self.center] if self.moved < 1 else [])
+        return all(float(np.ptp(v)) <= EQUAL * float(v.max()) for v in sides)
 
     @property
     def top(self) -> float:
@@ -106,93 +111,3 @@ class SetLevels:
         share = np.where(self.c * h >= 1, 0.0, (1 / self.c - h) / (1 - h))[:, None]
         lifts = sets + share * (1 - sets)
         return np.asarray(lifts / (mass[:, None] + share * (1 - mass[:, None])) - 1)
-
-
-def branches(cone: SetLevels) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """What h of S and R, and h of S, may be: constants and slopes of both, and whether R is the rest."""
-    n, zero = cone.size, np.zeros(cone.size)
-    each = [(-cone.moved, cone.center)] if cone.moved < 1 else []
-    each += [(0.0, cone.lower)] if cone.lower.any() else []
-    each += [(1 - math.fsum(cone.upper), cone.upper)] if (cone.upper < 1).any() else []
-    inner = each if cone.lower.any() else [*each, (0.0, zero)]
-    pairs = [(a, b, 0.0) for a in each for b in inner] + [((1.0, zero), b, 1.0) for b in inner]
-    return (
-        np.array([a[0] for a, _, _ in pairs]),
-        np.array([b[0] for _, b, _ in pairs]),
-        np.array([a[1] for a, _, _ in pairs]).reshape(-1, n),
-        np.array([b[1] for _, b, _ in pairs]).reshape(-1, n),
-        np.array([whole for _, _, whole in pairs]),
-    )
-
-
-DIFFERENT, WHOLE, SAME = 0, 1, 2
-NEAR = 1e-12  # what rounding may add to a sum
-
-
-def pairs(cone: SetLevels, largest: float) -> tuple[Floats, Floats]:
-    """What h of S and R, and h of S, may be for extremal vectors, as `_native/nested_pricing.c` wants it.
-
-    h is the largest of a few functions k + v(A), and as a set grows they are so in turn: lower(A), center(A) - moved,
-    1 - upper(rest); 1 for everything. A vector for which both are the same function k + v lies in the polytope of all
-    lifts in [0, t] of mean 1 with k t + v . lambda >= t / c, and everything in that polytope is admissible. So it is
-    extremal only if it is a vertex of it: one symbol at most has a level of its own, and unless S is a single symbol
-    the inequality is tight, which limits t. Where v is the same for all symbols, the size of S and b / t are known.
-    """
-    n, zero = cone.size, np.zeros(cone.size)
-    chain = [(0.0, cone.lower)]
-    chain += [(-cone.moved, cone.center)] if cone.moved < 1 else []
-    chain += [(1 - math.fsum(cone.upper), cone.upper)] if (cone.upper < 1).any() else [(1.0, zero)]
-    ends_whole = not chain[-1][1].any()
-    last = len(chain) - 1
-    lines, numbers = [], []
-    for j, (kB, vB) in enumerate(chain):
-        for i, (kA, vA) in enumerate(chain[j:], j):
-            whole = ends_whole and i == last
-            if (whole and i == j) or not (whole or vA.any()):
-                continue
-            in_S, most_in_S, outside, most_outside = zero, math.inf, zero, math.inf
-            if j + 1 < len(chain) - ends_whole:
-                k, v = chain[j + 1]
-                in_S, most_in_S = v - vB, kB - k
-            if i > 0 and not whole:
-                k, v = chain[i - 1]
-                outside, most_outside = vA - v, math.fsum(vA - v) - (k - kA)
-            cases = [(in_S, most_in_S, outside, most_outside, 0.0, 1.0)]
-            ratios, kind = np.array([1.0, largest]), WHOLE if whole else DIFFERENT
-            if i == j:
-                ratios, kind = vA / cone.pi / (1 / cone.c - kA), SAME
-                cases = _same_size(cone, kA, float(vA[0])) if _even(vA) else cases
-            elif whole and _even(vB):
-                cases = _whole_sizes(cone, kB, float(vB[0]))
-            t0, t1 = max(1.0, ratios.min() * (1 - NEAR)), min(largest, ratios.max() * (1 + NEAR))
-            for inner, most_inner, outer, most_outer, r0, r1 in cases:
-                lines.append([vA, vB, inner, outer])
-                numbers.append([kA, kB, most_inner + NEAR, most_outer + NEAR, t0, t1, r0, r1, kind])
-    return np.array(lines).reshape(-1, 4, n), np.array(numbers, dtype=np.float64).reshape(-1, 9)
-
-
-Case = tuple[Floats, float, Floats, float, float, float]  # in S and how much, outside and how much, b / t
-
-
-def _even(v: Floats) -> bool:
-    return bool(np.ptp(v) == 0)
-
-
-def _same_size(cone: SetLevels, k: float, v: float) -> list[Case]:
-    """The one case of vectors with k + v (|S| + b / t) = 1 / c."""
-    n, one, held = cone.size, np.ones(cone.size), (1 / cone.c - k) / v
-    size = math.ceil(held - NEAR) - 1
-    share = min(held - size, 1.0)
-    return [(one, size, one, n - 1 - size, share, share)] if 0 <= size < n else []
-
-
-def _whole_sizes(cone: SetLevels, k: float, v: float) -> list[Case]:
-    """Vectors with b / t + (1 - b / t) (k + v |S|) = 1 / c and no zeros, by the size of S; any size if v is 0."""
-    n, need = cone.size, 1 / cone.c
-    one, zero = np.ones(n), np.zeros(n)
-    if v == 0:
-        return [(zero, math.inf, zero, math.inf, (need - k) / (1 - k), (need - k) / (1 - k))]
-    shares = [
-        (size, (need - k - v * size) / (1 - k - v * size)) for size in range(1, n) if k + v * size < need
-    ]
-    return [(one, size, zero, math.inf, share, share) for size, share in shares]

@@ -50,16 +50,15 @@ from .closed_forms.utilities import (
     uniform_over_set,
 )
 from .effort import Effort
-from .finish import Found
+from .finish import Arcs, Found
 from .generate import Solution
 from .masters.linear import Master, enumerate_program, gain_program, listed_program
 from .oracles.knapsack.local_search import heuristic_generation
+from .oracles.knapsack.oracle import solve_separable
 from .oracles.knapsack.separable import Separable
 from .oracles.nested.programs import robust_generation
 from .oracles.nested.vertices import LARGEST, Sets, robust_vertices
 from .problem import Problem
-from .reductions import solve_separable
-from .result import Arcs
 from .tuning import (
     CELLS,
     COARSE,

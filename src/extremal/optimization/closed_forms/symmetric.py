@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._common.types import Floats, Ints
-from ...model.levels import EQUAL
+from ...model.levels import is_uniform, rounding
 from ...model.proof import Certificate
 from ..effort import Effort, Stats, Why
 from ..generate import Solution
+from ..masters.quadratic import distinct, mixture_of
 from ..oracles.exchange.bounds import ULP, efficiency_bound
-from ..oracles.mixing import distinct, mixture_of
-from ..problem import QuadraticProblem
+from ..reductions import QuadraticProblem
 from ..set_levels import SetLevels
 from ..tuning import (
     ARRANGED_FROM,
@@ -48,6 +48,13 @@ Complexes = NDArray[np.complex128]
 
 NONE = 1e-12  # an eigenvalue that vanishes
 LESS = 1e-9  # of the loss: steps that gain less are the last
+LARGEST_SET = 400  # symbols: the search for a primitive polynomial takes a second there
+# Planes over fields whose order is no prime.
+PLANES = {
+    (21, 5): (3, 6, 7, 12, 14),
+    (73, 9): (1, 2, 4, 8, 16, 32, 37, 55, 64),
+    (91, 10): (0, 1, 3, 9, 27, 49, 56, 61, 77, 81),
+}
 
 
 def farthest_bound(problem: QuadraticProblem, cone: SetLevels) -> tuple[float, Certificate]:
@@ -67,12 +74,6 @@ def fullest(problem: QuadraticProblem) -> Floats:
     lifts[full : full + 1] = max(n - full * c, 0.0)
     lifts[lifts < 1e-12] = 0.0
     return np.asarray(lifts / lifts.mean() - 1)
-
-
-def symmetric(cone: SetLevels) -> bool:
-    """Whether the set of priors does not change when symbols are permuted."""
-    sides = [cone.lower, cone.upper] + ([cone.center] if cone.moved < 1 else [])
-    return all(float(np.ptp(v)) <= EQUAL * float(v.max()) for v in sides)
 
 
 def farthest(cone: SetLevels) -> Floats:
@@ -177,16 +178,6 @@ def arranged(
     return rows, found
 
 
-LARGEST_SET = 400  # symbols: the search for a primitive polynomial takes a second there
-
-# Planes over fields whose order is no prime.
-PLANES = {
-    (21, 5): (3, 6, 7, 12, 14),
-    (73, 9): (1, 2, 4, 8, 16, 32, 37, 55, 64),
-    (91, 10): (0, 1, 3, 9, 27, 49, 56, 61, 77, 81),
-}
-
-
 def difference_set(n: int, k: int) -> Ints | None:
     """A cyclic difference set of k residues modulo n, or None if no construction here gives one."""
     if not 0 < k < n or n > LARGEST_SET or k * (k - 1) % (n - 1):
@@ -247,3 +238,21 @@ def _singer(p: int, degree: int, n: int) -> Ints | None:
         else:
             return np.array(found)
     return None
+
+
+def block_design(problem: QuadraticProblem) -> Floats | None:
+    """Lift vectors less 1 of the translates of a difference set; None unless all symbols are alike and there is one."""
+    n = problem.size
+    size = n / (1 + problem.excess)
+    k = round(size)
+    if not is_uniform(problem.pi) or abs(size - k) > size * rounding(np.log1p(problem.excess)):
+        return None
+    G = problem.loss
+    if np.abs(G - np.eye(n - 1) * (G[0, 0] - G[0, 1]) - G[0, 1]).max() > 1e-12 * G[0, 0]:
+        return None
+    residues = difference_set(n, k)
+    if residues is None:
+        return None
+    X = np.full((n, n), -1.0)
+    X[np.arange(n)[:, None], (residues[None, :] + np.arange(n)[:, None]) % n] = problem.excess
+    return X

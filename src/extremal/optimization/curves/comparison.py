@@ -26,7 +26,7 @@ from ...model.utility import Utility, mutual_information
 from ...theory import frequency_oracles
 from ...theory.randomized_response import randomized_response_for_pml
 from ..design import designed
-from ..result import Design
+from ..finish import Design
 from ..utilities import LARGEST_LISTED
 
 STEPS = 40  # of a bisection for the level

@@ -12,13 +12,12 @@ from ..._common.types import Floats, Ints
 from ...errors import OptionError, SolverError
 from ...model.mechanism import Mechanism
 from ...model.purpose import Purpose
-from ..closed_forms.estimates import randomized_response
 from ..effort import Effort
-from ..finish import Found, finish
+from ..estimates import randomized_response
+from ..finish import Design, Found, finish
 from ..masters.quadratic import cut
-from ..problem import Problem, QuadraticProblem
-from ..reductions import Symbols, ridged
-from ..result import Design
+from ..problem import Problem
+from ..reductions import QuadraticProblem, Symbols, ridged
 from ..set_levels import SetLevels
 
 

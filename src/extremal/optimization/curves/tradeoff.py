@@ -22,6 +22,7 @@ from ...model.utility import Utility
 from ...theory.randomized_response import randomized_response_for_pml
 from ..design import designed, solve, uninterrupted
 from ..effort import Effort
+from ..finish import Design
 from ..oracles.knapsack.local_search import fill
 from ..problem import Problem
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 from ...model.prior import check_prior
 from ...model.prior_set import PriorSet
-from ..result import Design
 
 HEAD = ("epsilon", "best design", "at most possible", "randomized response")
 WIDTHS = tuple(max(map(len, (name, "0.12345"))) for name in HEAD)

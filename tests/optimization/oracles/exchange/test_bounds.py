@@ -7,7 +7,7 @@ import pytest
 
 from extremal.certification.quadratic import _by_entries
 from extremal.optimization.oracles.exchange.bounds import most_by_entries
-from extremal.optimization.problem import make_problem
+from extremal.optimization.reductions import make_problem
 
 
 @pytest.mark.parametrize("n", [3, 4, 7])

@@ -11,7 +11,7 @@ from extremal.certification.quadratic import check_quadratic
 from extremal.model.purpose import shares
 from extremal.optimization import effort
 from extremal.optimization.oracles.exchange.oracle import make_oracle
-from extremal.optimization.problem import make_problem
+from extremal.optimization.reductions import make_problem
 from extremal.optimization.tuning import EQUAL_WEIGHTS_FROM
 from tests.support.solving import mixture
 

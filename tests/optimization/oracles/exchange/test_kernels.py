@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extremal.optimization.oracles.exchange.kernels import best_vertices, climb, fill, form
+from extremal.optimization.oracles.exchange.bounds import best_vertices, form
+from extremal.optimization.oracles.exchange.greedy import climb, fill
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support.examples import at_most
 

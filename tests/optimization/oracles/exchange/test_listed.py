@@ -9,7 +9,8 @@ import extremal as ex
 from extremal.certification.quadratic import check_quadratic
 from extremal.model.proof import Certificate
 from extremal.optimization.oracles.exchange.bounds import Listed, alike, efficiency_bound, most_by_vertices
-from extremal.optimization.problem import make_problem, usual_gap
+from extremal.optimization.problem import usual_gap
+from extremal.optimization.reductions import make_problem
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support.solving import mixture
 

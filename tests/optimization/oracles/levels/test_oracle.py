@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 import extremal as ex
 from extremal.optimization.oracles.levels import oracle as robust
-from extremal.optimization.oracles.levels.kernels import COLUMNS, RANK, Weights, bound
+from extremal.optimization.oracles.levels.bound import COLUMNS, RANK, Weights, bound
 from extremal.optimization.oracles.nested.vertices import robust_vertices
 from extremal.optimization.set_levels import SetLevels
 from tests.support.prior_sets import all_vertices, random_members, some_sets

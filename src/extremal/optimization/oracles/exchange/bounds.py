@@ -29,15 +29,21 @@ from typing import Any
 import numpy as np
 
 from ...._common.types import Bools, Floats
+from ...._native.library import library, reads, record, writes
 from ....model.levels import is_uniform
 from ...effort import UNLIMITED, Effort
-from ...problem import QuadraticProblem
+from ...reductions import QuadraticProblem
 from ...tuning import FIXED_POINT, MOST_RELAXED, RELAXED, SECTIONS
-from .kernels import best_vertices
+
+ULP = 2.0**-52
+ALL = 10**9  # more vectors than can be visited
+SAME = 1e-12  # of the loss: differences of rounding
+GOLDEN = (math.sqrt(5) - 1) / 2
+QUEUED = np.dtype([("bound", np.float64), ("place", np.int64)])  # in native.h
 
 
 @dataclass(frozen=True, eq=False)
-class Relaxed:
+class Relaxation:
     """The best W found, over all symbols, and the covariance, over all but the first, of the relaxed problem."""
 
     W: Floats
@@ -64,7 +70,7 @@ def limits(problem: QuadraticProblem) -> Floats:
     return np.minimum(np.multiply.outer(low, low), np.multiply.outer(high, high))
 
 
-def relax(problem: QuadraticProblem, rounds: int, effort: Effort = UNLIMITED) -> Relaxed:
+def relax(problem: QuadraticProblem, rounds: int, effort: Effort = UNLIMITED) -> Relaxation:
     """The W of a good bound: d by its fixed point, then d and S together by so many rounds of a quasi-Newton method.
 
     With none of these, where symbols are many, a fixed point up to RELAXED is enough.
@@ -79,7 +85,7 @@ def relax(problem: QuadraticProblem, rounds: int, effort: Effort = UNLIMITED) ->
         W = _with_pairs(problem, d, rounds, effort)
         better = gradient(problem, W)
         relaxed = relaxed if better is None else better
-    return Relaxed(W, relaxed[1][1:, 1:])
+    return Relaxation(W, relaxed[1][1:, 1:])
 
 
 def fixed_point(
@@ -162,9 +168,6 @@ def _with_pairs(problem: QuadraticProblem, d: Floats, rounds: int, effort: Effor
     return matrix(found.x)
 
 
-ULP = 2.0**-52
-
-
 def efficiency_bound(problem: QuadraticProblem, W: Floats, most: float) -> float:
     """The largest efficiency possible if no mechanism has tr(WC) above `most`."""
     H = problem.reduced(W)
@@ -230,11 +233,6 @@ def hidden_by_rounding(
     widest = np.maximum(widest, 1e-300)
     slope = 2 * np.abs(W) @ widest + np.abs(y)
     return 8 * problem.size * ULP * float(slope @ widest) + blur * float(np.max(slope / problem.pi))
-
-
-ALL = 10**9  # more vectors than can be visited
-SAME = 1e-12  # of the loss: differences of rounding
-GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,3 +349,56 @@ def alike(problem: QuadraticProblem) -> Bools:
             )
             same[i + 1] = apart <= least
     return same
+
+
+def form(pi: Floats, excess: float, W: Floats, y: Floats) -> Any:
+    """x'Wx - y.x over {-1 <= x <= excess, pi . x = 0}; W must be symmetric."""
+    n = len(pi)
+    if n == 0:
+        raise ValueError("there must be symbols")
+    return record(
+        "form",
+        n=n,
+        pi=reads(pi, np.float64, n),
+        excess=excess,
+        W=reads(W, np.float64, n, n),
+        y=reads(y, np.float64, n),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Vertices:
+    """How many vertices there are, the largest x'Wx - y.x of them, and those of the largest values, best first."""
+
+    count: int
+    best: float
+    rows: Floats
+
+
+def best_vertices(
+    pi: Floats, excess: float, W: Floats, y: Floats, keep: int, most: int, alike: Bools | None = None
+) -> Vertices | None:
+    """The `keep` best vertices of {-1 <= x <= excess, pi . x = 0}, or None if there are more than `most` in all.
+
+    None too if that takes going through more sets than that. `pi` must be in decreasing order, W symmetric.
+    `alike` says of each symbol that neither pi, W nor y tell it from the next one: then one of all vertices that differ
+    by exchanges of such symbols counts.
+    """
+    n = len(pi)
+    same = np.zeros(n, dtype=np.bool_) if alike is None else alike
+    best, heap, X = np.empty(1), np.empty(keep, QUEUED), np.empty((keep, n))
+    count = int(
+        library().extremal_best_vertices(
+            form(pi, excess, W, y),
+            reads(same, np.bool_, n),
+            most,
+            keep,
+            writes(best, np.float64, 1),
+            writes(heap, QUEUED, keep),
+            writes(X, np.float64, keep, n),
+        )
+    )
+    if count < 0:
+        raise MemoryError
+    order = np.argsort(heap["bound"][:count], kind="stable")
+    return Vertices(count, float(best[0]), X[heap["place"][order]]) if count <= most else None

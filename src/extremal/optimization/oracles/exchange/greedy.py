@@ -19,13 +19,15 @@ weights and prices know only these.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ...._common.types import Floats
+from ...._common.types import Floats, Ints
+from ...._native.library import library, reads, writes
 from ...effort import Effort
 from ...masters.quadratic import balance, inverse_covariance, least_squares
-from ...problem import QuadraticProblem, efficiency
+from ...reductions import QuadraticProblem, efficiency
 from ...tuning import (
     BATCH,
     DRAWING,
@@ -39,8 +41,7 @@ from ...tuning import (
     PROVEN_NEAR,
     PULL,
 )
-from ..exchange import kernels
-from .bounds import Listed
+from .bounds import Listed, form
 
 
 class Greedy:
@@ -72,14 +73,14 @@ class Greedy:
         problem, n = self._problem, self._problem.size
         batch = max(1, n // BATCH)
         orders = np.argsort(self._rng.random((count, n)), axis=1)
-        X = kernels.fill(problem.pi, problem.excess, orders)
+        X = fill(problem.pi, problem.excess, orders)
         for begin in range(0, count, batch):
             if effort.pause():
                 return X[:begin]
             rows = X[begin : begin + batch]
             shrunk = (1 + self._count / n) ** -2  # as C has grown, W has shrunk by its square
-            form = kernels.form(problem.pi, problem.excess, self._restrained(), shrunk * self._y)
-            kernels.climb(form, shrunk * self._pull, self._total, self._count, self._sweeps, rows)
+            objective = form(problem.pi, problem.excess, self._restrained(), shrunk * self._y)
+            climb(objective, shrunk * self._pull, self._total, self._count, self._sweeps, rows)
             self._add(rows * problem.pi)
             self._count += len(rows)
         return X
@@ -229,3 +230,40 @@ def priced(problem: QuadraticProblem, X: Floats, q: Floats) -> tuple[Floats, Flo
     E = np.column_stack([np.ones(len(V)), V])
     gain = np.einsum("ki,ki->k", V @ W[1:, 1:], V)
     return W, np.append(0.0, least_squares((E.T * q) @ E, E.T @ (q * gain))[1:])
+
+
+def climb(objective: Any, pull: Floats, total: Floats, first: int, sweeps: int, X: Floats) -> None:
+    """Move every row of X to a vertex of larger z'Wz - y.z, z = pi * x, in place, by exchanges of mass.
+
+    `objective` is a `form` in z. `total` is the sum of rows so far and grows; `pull` times it is added to the prices y.
+    The search for the first row begins at symbol `first`.
+    """
+    n, rows = objective.n, len(X)
+    failed = library().extremal_climb(
+        objective,
+        reads(pull, np.float64, n),
+        writes(total, np.float64, n),
+        first % n,
+        sweeps,
+        rows,
+        writes(X, np.float64, rows, n),
+    )
+    if failed:
+        raise MemoryError
+
+
+def fill(pi: Floats, excess: float, orders: Ints) -> Floats:
+    """For each order the vertex whose symbols are full in this order as far as the mass reaches."""
+    n, rows = len(pi), len(orders)
+    X = np.empty((rows, n))
+    failed = library().extremal_fill(
+        n,
+        rows,
+        reads(pi, np.float64, n),
+        excess,
+        reads(orders, np.int64, rows, n),
+        writes(X, np.float64, rows, n),
+    )
+    if failed:
+        raise ValueError("an order must hold numbers of symbols")
+    return X

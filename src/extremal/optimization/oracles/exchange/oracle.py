@@ -10,8 +10,8 @@ from ...._common.types import Floats
 from ....model.proof import Certificate
 from ....theory.lift_vectors import arc_columns
 from ...effort import Effort
-from ...masters.quadratic import Mixture
-from ...problem import QuadraticProblem
+from ...masters.quadratic import MixingOracle, Mixture, QuadraticSearch
+from ...reductions import QuadraticProblem
 from ...tuning import (
     BLOCK,
     DRAWN_FROM,
@@ -28,8 +28,7 @@ from ...tuning import (
     WIDE,
     WIDEST,
 )
-from ..mixing import MixingOracle, QuadraticSearch
-from .bounds import Listed, Relaxed, efficiency_bound, most_by_entries, relax
+from .bounds import Listed, Relaxation, efficiency_bound, most_by_entries, relax
 from .greedy import Greedy, draw
 
 
@@ -42,7 +41,7 @@ class ExchangeOracle(MixingOracle):
 
     problem: QuadraticProblem
     true: QuadraticProblem
-    relaxed: Relaxed
+    relaxed: Relaxation
     upper: float
     listed: Listed | None
     effort: Effort
@@ -101,7 +100,7 @@ class ExchangeOracle(MixingOracle):
             found = np.concatenate([found, *self._drawn])
         if self.listed is None or not every:
             return found
-        best = self.listed.top(*whole(mixture), n if drawn else 4 * n)
+        best = self.listed.top(*mixture.whole, n if drawn else 4 * n)
         return np.concatenate([found, best])
 
     @property
@@ -120,7 +119,7 @@ class ExchangeOracle(MixingOracle):
         """By the relaxation, or over all vectors by what prices them."""
         n, rows = self.problem.size, len(search.rows)
         if self.listed is not None and thorough:
-            self.listed.join(*whole(mixture))
+            self.listed.join(*mixture.whole)
         upper = self.upper
         if self.listed is not None and self.listed.best is not None and self.listed.best.upper < upper:
             best = self.listed.best
@@ -156,14 +155,6 @@ def make_oracle(
     relaxed = relax(problem, rounds, effort)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
     return ExchangeOracle(problem, true, relaxed, upper, listed, effort, goal, aim)
-
-
-def whole(mixture: Mixture) -> tuple[Floats, Floats]:
-    """W and y over all symbols, with zeros for the first."""
-    n = len(mixture.y) + 1
-    W = np.zeros((n, n))
-    W[1:, 1:] = mixture.W
-    return W, np.append(0.0, mixture.y)
 
 
 def _best(mixture: Mixture, X: Floats, count: int) -> Floats:

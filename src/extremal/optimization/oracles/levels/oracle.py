@@ -10,16 +10,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...._common.types import Floats
+from ...._common.types import Floats, Ints
+from ...._native.library import library, reads, record, writes
 from ....errors import SizeError
 from ....model.lift_sets import SetLifts
 from ....model.proof import Certificate
-from ...closed_forms.symmetric import arrange, arranged, farthest, farthest_bound, symmetric
+from ...closed_forms.symmetric import arrange, arranged, farthest, farthest_bound
 from ...effort import Effort
 from ...generate import Solution
-from ...masters.quadratic import Mixture
-from ...problem import QuadraticProblem
-from ...reductions import Symbols, ridged
+from ...masters.quadratic import MixingOracle, Mixture, QuadraticSearch, search_mixtures
+from ...reductions import QuadraticProblem, Symbols, ridged
 from ...set_levels import SetLevels
 from ...tuning import (
     ENOUGH,
@@ -35,11 +35,8 @@ from ...tuning import (
     SWEEPS,
 )
 from ..exchange.bounds import efficiency_bound, most_by_entries, most_by_vertices, relax
-from ..exchange.oracle import whole
-from ..mixing import MixingOracle, QuadraticSearch, search_mixtures
 from ..nested.vertices import LARGEST, Sets, robust_vertices
 from .bound import LevelBound
-from .kernels import herd
 
 LARGEST_ALIKE = 2000  # symbols
 LARGEST_SIZE = 300  # symbols that are not all alike: mixing takes minutes beyond
@@ -53,7 +50,7 @@ class LevelsOracle(MixingOracle):
     true: QuadraticProblem
     cone: SetLevels
     vertices: Floats | None
-    levels: LevelBound
+    levels: LevelBound | None  # where vectors are not listed
     effort: Effort
     goal: float
     stalls: int = 0
@@ -99,12 +96,13 @@ class LevelsOracle(MixingOracle):
 
     def prove(self, search: QuadraticSearch, mixture: Mixture, thorough: bool) -> None:
         """Over the list of all vectors or over their levels."""
+        levels = self.levels
         if self.vertices is not None:
-            W, y = whole(mixture)
+            W, y = mixture.whole
             upper = efficiency_bound(self.true, W, most_by_vertices(self.true, W, y, self.vertices))
             search.offer(upper, Certificate(W, y, over_set=True))
+        if levels is None:
             return
-        levels = self.levels
         if thorough:
             self.stalls += levels.settled
             goal, enough = (search.value * (1 + part * self.goal) for part in (LEVEL_AIM, ENOUGH))
@@ -126,7 +124,7 @@ def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solutio
     true = symbols.apply(pi, lifts.epsilon, A)
     problem = ridged(true)
     cone = SetLevels.of(priors, lifts.epsilon, symbols.order)
-    even = symmetric(cone)
+    even = cone.symmetric
     if n > (LARGEST_ALIKE if even and true.alike else LARGEST_SIZE):
         raise SizeError(
             f"designs for a set of priors are for at most {LARGEST_SIZE} labels, or {LARGEST_ALIKE} that are all alike",
@@ -159,5 +157,39 @@ def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solutio
         certificate=proof,
         simple=cone.simple(),
     )
-    oracle = LevelsOracle(problem, true, cone, vertices, LevelBound(problem, true, cone), effort, goal)
+    levels = None if vertices is not None else LevelBound(problem, true, cone)
+    oracle = LevelsOracle(problem, true, cone, vertices, levels, effort, goal)
     return symbols.back(search_mixtures(search, oracle, start))
+
+
+def herd(
+    cone: SetLevels, inverse: Floats, loss: Floats, y: Floats, pull: Floats, levels: Ints, sweeps: int
+) -> Floats:
+    """Vectors less 1 to which moving single symbols leads from these levels, as x'Wx - y.x rises.
+
+    As in greedy.Greedy, W = C^-1 G C^-1, and every vector found adds 1/N of itself to C for those after it.
+    """
+    n, count = cone.size, len(levels)
+    whole, W, X = np.zeros((n, n)), np.zeros((n, n)), np.zeros((count, n))
+    whole[1:, 1:] = inverse
+    W[1:, 1:] = inverse @ loss @ inverse
+    form = record(
+        "herd",
+        inverse=writes(whole, np.float64, n, n),
+        W=writes(W, np.float64, n, n),
+        y=reads(y, np.float64, n),
+        pull=reads(pull, np.float64, n),
+        weight=1 / n,
+    )
+    moving = np.array(levels, dtype=np.int64, order="C")
+    failed = library().extremal_herd_levels(
+        cone.compiled,
+        form,
+        count,
+        sweeps,
+        writes(moving, np.int64, count, n),
+        writes(X, np.float64, count, n),
+    )
+    if failed:
+        raise MemoryError
+    return np.asarray(X[np.abs(X).max(axis=1) > 0])

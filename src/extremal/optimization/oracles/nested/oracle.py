@@ -15,7 +15,6 @@ from ...effort import Effort, Why
 from ...generate import Solution, relative_gap
 from ...masters.classes import AlikeMaster
 from ...masters.linear import CLOSED, LinearSearch, Master, Utilities
-from ...reductions import merge
 from ...tuning import (
     BLOCKS,
     BLOCKS_ENOUGH,
@@ -39,6 +38,7 @@ from ...tuning import (
     STARTS,
     TOO_MANY,
 )
+from ..knapsack.oracle import merge
 from ..knapsack.separable import Separable
 from .pricing import NestedPricer, Priced
 from .vertices import nested_sets

@@ -29,7 +29,7 @@ from ...._common.types import Bools, Floats, Ints
 from ...._native.library import library, reads, record, writes
 from ....model.prior_set import PriorSet
 from ...effort import Effort
-from ...set_levels import MIDDLE, TOP, SetLevels, pairs
+from ...set_levels import MIDDLE, TOP, SetLevels
 from ...tuning import (
     BYTES,
     CELL,
@@ -51,6 +51,9 @@ STEEP = 1e-7  # what h rises by at least from sum to sum, where it is enough: so
 SMALL = 1e-9  # differences of lifts that slopes are taken over
 NEAR = 1e-12  # sums this near to what is needed may be what is needed
 ROUNDING = 1e-15  # of the least probability of a set
+ULP = 2.0**-52
+DIFFERENT, WHOLE, SAME = 0, 1, 2
+ROUNDED = 1e-12  # what rounding may add to a sum
 
 
 @dataclass(frozen=True)
@@ -185,9 +188,6 @@ def _factor(v: Floats, pi: Floats) -> float | None:
     return factor if np.all(np.abs(v - factor * pi) <= 4e-16 * np.maximum(pi, 1e-3)) else None
 
 
-ULP = 2.0**-52
-
-
 @dataclass(frozen=True)
 class Priced:
     """Admissible columns found, as rows, a bound on every reduced value, and how many symbols were looked at."""
@@ -218,7 +218,7 @@ class NestedPricer:
 
     @cached_property
     def _branches(self) -> tuple[Floats, Floats]:
-        return pairs(self._cone, self._separable.high)
+        return nested_pairs(self._cone, self._separable.high)
 
     @cached_property
     def _lattice(self) -> SumLattice | None:
@@ -311,3 +311,72 @@ class NestedPricer:
         if not len(levels):
             return np.zeros((0, self.priors.size))
         return nested_columns(self.priors, self.c, levels == TOP, levels >= MIDDLE)
+
+
+def nested_pairs(cone: SetLevels, largest: float) -> tuple[Floats, Floats]:
+    """What h of S and R, and h of S, may be for extremal vectors, as `_native/nested_pricing.c` wants it.
+
+    h is the largest of a few functions k + v(A), and as a set grows they are so in turn: lower(A), center(A) - moved,
+    1 - upper(rest); 1 for everything. A vector for which both are the same function k + v lies in the polytope of all
+    lifts in [0, t] of mean 1 with k t + v . lambda >= t / c, and everything in that polytope is admissible. So it is
+    extremal only if it is a vertex of it: one symbol at most has a level of its own, and unless S is a single symbol
+    the inequality is tight, which limits t. Where v is the same for all symbols, the size of S and b / t are known.
+    """
+    n, zero = cone.size, np.zeros(cone.size)
+    chain = [(0.0, cone.lower)]
+    chain += [(-cone.moved, cone.center)] if cone.moved < 1 else []
+    chain += [(1 - math.fsum(cone.upper), cone.upper)] if (cone.upper < 1).any() else [(1.0, zero)]
+    ends_whole = not chain[-1][1].any()
+    last = len(chain) - 1
+    lines, numbers = [], []
+    for j, (kB, vB) in enumerate(chain):
+        for i, (kA, vA) in enumerate(chain[j:], j):
+            whole = ends_whole and i == last
+            if (whole and i == j) or not (whole or vA.any()):
+                continue
+            in_S, most_in_S, outside, most_outside = zero, math.inf, zero, math.inf
+            if j + 1 < len(chain) - ends_whole:
+                k, v = chain[j + 1]
+                in_S, most_in_S = v - vB, kB - k
+            if i > 0 and not whole:
+                k, v = chain[i - 1]
+                outside, most_outside = vA - v, math.fsum(vA - v) - (k - kA)
+            cases = [(in_S, most_in_S, outside, most_outside, 0.0, 1.0)]
+            ratios, kind = np.array([1.0, largest]), WHOLE if whole else DIFFERENT
+            if i == j:
+                ratios, kind = vA / cone.pi / (1 / cone.c - kA), SAME
+                cases = _same_size(cone, kA, float(vA[0])) if _even(vA) else cases
+            elif whole and _even(vB):
+                cases = _whole_sizes(cone, kB, float(vB[0]))
+            t0, t1 = max(1.0, ratios.min() * (1 - ROUNDED)), min(largest, ratios.max() * (1 + ROUNDED))
+            for inner, most_inner, outer, most_outer, r0, r1 in cases:
+                lines.append([vA, vB, inner, outer])
+                numbers.append([kA, kB, most_inner + ROUNDED, most_outer + ROUNDED, t0, t1, r0, r1, kind])
+    return np.array(lines).reshape(-1, 4, n), np.array(numbers, dtype=np.float64).reshape(-1, 9)
+
+
+Case = tuple[Floats, float, Floats, float, float, float]  # in S and how much, outside and how much, b / t
+
+
+def _even(v: Floats) -> bool:
+    return bool(np.ptp(v) == 0)
+
+
+def _same_size(cone: SetLevels, k: float, v: float) -> list[Case]:
+    """The one case of vectors with k + v (|S| + b / t) = 1 / c."""
+    n, one, held = cone.size, np.ones(cone.size), (1 / cone.c - k) / v
+    size = math.ceil(held - ROUNDED) - 1
+    share = min(held - size, 1.0)
+    return [(one, size, one, n - 1 - size, share, share)] if 0 <= size < n else []
+
+
+def _whole_sizes(cone: SetLevels, k: float, v: float) -> list[Case]:
+    """Vectors with b / t + (1 - b / t) (k + v |S|) = 1 / c and no zeros, by the size of S; any size if v is 0."""
+    n, need = cone.size, 1 / cone.c
+    one, zero = np.ones(n), np.zeros(n)
+    if v == 0:
+        return [(zero, math.inf, zero, math.inf, (need - k) / (1 - k), (need - k) / (1 - k))]
+    shares = [
+        (size, (need - k - v * size) / (1 - k - v * size)) for size in range(1, n) if k + v * size < need
+    ]
+    return [(one, size, zero, math.inf, share, share) for size, share in shares]

@@ -2,17 +2,19 @@
 
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip("starlette")
 
 import extremal as ex
-from extremal.collection.learning import go_on
+from extremal.collection import learning as learning_module
+from extremal.collection.learning import go_on, learned, next_mechanisms
 from extremal.collection.results import csv_text, results
 from extremal.collection.server import Settings, running
 from extremal.collection.store import Verdict, create_store, read_store
 from extremal.collection.survey import parse_survey
-from extremal.errors import SurveyError
+from extremal.errors import ExtremalError, SurveyError
 from tests.support.learners import SURVEY, TRUTH, answered, eventually, learning, submissions
 from tests.support.phones import ask, post
 from tests.support.wording import refused
@@ -167,7 +169,8 @@ def test_what_cannot_be_learned_is_refused_with_its_key_and_line(tmp_path, old, 
 def test_a_table_for_learning_needs_a_question_that_learns(tmp_path):
     text = SURVEY.replace('prior = "learn"\nbetween = { yes = "1% to 60%" }', "prior = [0.2, 0.8]")
     text = text.replace('prior = "learn"', "prior = [0.5, 0.3, 0.2]")
-    with pytest.raises(SurveyError, match=r"survey\.toml, line 33: learn "):
+    line = text.splitlines().index("[learn]") + 1
+    with pytest.raises(SurveyError, match=rf"survey\.toml, line {line}: learn "):
         parse_survey(text, tmp_path / "survey.toml")
 
 
@@ -202,3 +205,133 @@ def test_a_store_whose_stages_do_not_fit_the_survey_is_refused(tmp_path):
     corrected = learning(tmp_path / "a", SURVEY.replace("Habits", "Habits, corrected"))
     with create_store(tmp_path / "s.db", corrected) as store:
         assert store.current.title == "Habits, corrected"
+
+
+# What speaks against reports
+
+
+def test_where_people_of_two_stages_differ_the_mechanism_for_all_priors_stays_and_the_store_says_so(
+    survey, place
+):
+    with create_store(place, survey) as store:
+        first = store.current
+        store.add(submissions(store, first, 200))
+        go_on(store)
+        others = {**TRUTH, "smokes": [0.6, 0.4], "mood": [0.6, 0.3, 0.1]}
+        store.add(submissions(store, store.current, 400, seed=1, truth=others))
+        go_on(store)
+        third = store.current
+        assert third.questions[0].mechanisms == first.questions[0].mechanisms
+        assert third.questions[1].mechanisms != first.questions[1].mechanisms
+        assert store.stages[2].said.startswith("smokes ")
+        assert results(store)["stages"][2]["said"] == store.stages[2].said
+        assert [stage.mechanism for stage in store.stages] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.2])
+def test_a_shift_of_20_percent_between_stages_is_noticed_and_none_is_not(survey, shift):
+    """Sets of 5,000 reports: a shift of twice that, in l1 distance, is beyond their radius and a drift of 0.05."""
+    question, learn = survey.questions[0], survey.learn
+    generator, later = np.random.default_rng(7), [0.2 + shift, 0.8 - shift]
+    noticed = 0
+    for _ in range(20):
+        certified, pairs = question.mechanisms[0], []
+        for truth in ([0.2, 0.8], later):
+            counts = generator.multinomial(5000, truth @ certified.mechanism.matrix)
+            pairs.append((certified, dict(zip(certified.outputs, counts.tolist(), strict=True))))
+            try:
+                certified = learned(question, pairs, learn, survey.level)
+            except ExtremalError:
+                noticed += 1
+    assert noticed == (20 if shift else 0)
+
+
+def test_all_questions_that_go_back_ask_by_the_mechanisms_of_stage_1_under_their_number(survey, place):
+    with create_store(place, survey) as store:
+        store.add(submissions(store, survey, 200))
+        go_on(store)
+        pages = [survey, store.current]
+        others = {**TRUTH, "smokes": [0.6, 0.4], "mood": [0.05, 0.05, 0.9]}
+        store.add(submissions(store, store.current, 400, seed=1, truth=others))
+        go_on(store)
+        assert [stage.mechanism for stage in store.stages] == ["1", "2", "1"]
+        assert store.current.digest == survey.digest
+        assert store.current.together == survey.together
+        for page in pages:
+            assert store.add(submissions(store, page, 20, seed=2)) == [Verdict.ACCEPTED] * 20
+        assert not go_on(store)  # the last stage has no end
+
+
+def test_reports_that_would_disclose_the_answers_are_not_asked_for(tmp_path):
+    """At this level the report on answers that are about as common as these may be the answer itself."""
+    text = SURVEY.replace("epsilon = 0.8", "epsilon = 0.95")
+    survey = learning(tmp_path, text)
+    with create_store(tmp_path / "s.db", survey) as store:
+        even = {**TRUTH, "mood": [0.34, 0.33, 0.33]}
+        for people in (200, 400):
+            store.add(submissions(store, store.current, people, truth=even))
+            go_on(store)
+        for q in store.current.learned:
+            assert not q.mechanisms[0].doubt.disclosed
+
+
+def test_reports_that_fit_no_shares_end_the_learning_of_their_question(survey):
+    """All say what speaks for yes, where yes has a share of at most 60 %: nobody's answers give such reports."""
+    question = survey.questions[0]
+    certified = question.mechanisms[0]
+    wrong = dict.fromkeys(certified.outputs, 0) | {certified.outputs[0]: 20_000}
+    other = (6000 * (TRUTH["mood"] @ survey.questions[1].mechanisms[0].mechanism.matrix)).round().astype(int)
+    found, said = next_mechanisms([survey], [{"smokes": list(wrong.values()), "mood": other.tolist()}])
+    assert found["smokes"] is certified
+    assert found["mood"] is not survey.questions[1].mechanisms[0]
+    assert said.startswith("smokes ")
+
+
+# What is sent at the wrong time or to the wrong place
+
+
+def test_reports_of_other_mechanisms_are_refused_and_those_after_the_end_too(survey, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = learning(tmp_path / "other", SURVEY.replace("epsilon = 0.7", "epsilon = 0.6"))
+    with create_store(tmp_path / "s.db", survey) as store, running(store) as (base, _):
+        late, wrong = next(answered(survey, 1)), next(answered(other, 1))
+        store.add(submissions(store, survey, 200))
+        eventually(lambda: len(store.stages) == 2)
+        assert post(base, wrong)[0] == 409
+        mixed = json.loads(next(answered(store.current, 1)))
+        mixed["reports"]["smokes"] = "neither"
+        assert post(base, json.dumps(mixed).encode())[0] == 400
+        assert store.count() == 200
+        assert post(base, late)[0] == 200
+        store.finish()
+        for body in (next(answered(survey, 1, seed=3)), next(answered(store.current, 1))):
+            assert post(base, body)[0] == 410
+        assert post(base, late)[0] == 200  # it is there: the phone may stop
+        assert store.count() == 201
+
+
+def test_a_database_that_is_away_while_the_next_stage_is_made_loses_nothing(survey, tmp_path, monkeypatch):
+    said, path, away = [], tmp_path / "s.db", tmp_path / "away.db"
+    made = learning_module.next_mechanisms
+    tries = []
+
+    def vanishing(*given):
+        found = made(*given)
+        tries.append(found)
+        if len(tries) == 1:
+            store.database.close()
+            path.rename(away)
+        return found
+
+    monkeypatch.setattr(learning_module, "next_mechanisms", vanishing)
+    with create_store(path, survey) as store:
+        store.add(submissions(store, survey, 200))
+        with running(store, Settings("s" * 20, log=said.append)) as (base, _):
+            eventually(lambda: tries)
+            eventually(lambda: said)
+            assert post(base, next(answered(survey, 1)))[0] == 503
+            away.rename(path)
+            eventually(lambda: len(store.stages) == 2)
+            assert post(base, next(answered(survey, 1)))[0] == 200
+        assert (store.count(), store.visible()) == (201, 200)
+    assert "cannot begin now" in said[0]

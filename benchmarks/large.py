@@ -5,11 +5,15 @@
 - Windows (a start and a public step): the mean squared error of a share in millionths, Zipf's law, epsilon = 5, 1000
   people, simulated with the library's own draws and estimates. The published figures are those of subset selection,
   projective geometry response, and Hadamard response in two variants (Feldman, Nelson, Nguyen and Talwar, 2022).
+- Few steps beside all steps: time and memory of counting, the error of every answer and of groups, and how often
+  intervals hold.
 """
 
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +23,8 @@ from families import zipf
 from report import Report, best
 
 import extremal as ex
+from extremal.lists.leakage import Choice, _best_size, best_choice, supports
+from extremal.lists.steps import Cosets, next_prime
 
 ANSWERS = {"tiny": 5_000, "quick": 100_000, "normal": 1_000_000, "full": 1_000_000}
 RECORDS = {"tiny": 100_000, "quick": 2_000_000, "normal": 10_000_000, "full": 10_000_000}
@@ -31,6 +37,21 @@ PUBLISHED = {
     "recursive Hadamard response": 36.7,
     "Hadamard response": 68.9,
 }
+FEW = {"tiny": 509, "quick": 2003, "normal": 2003, "full": 2003}  # answers, for exact errors with all steps
+EPSILONS = (0.5, 1.0, 3.0, 5.0, 6.0, 8.0)
+COUNT = """
+import resource, sys, time
+import numpy as np
+import extremal as ex
+n, epsilon, seed = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
+windows, rng = ex.large.windows(n, epsilon), np.random.default_rng(seed)
+answers = np.where(rng.random(n) < 0.5, 7, rng.integers(0, n, n))
+reports = windows.privatize(answers, source=ex.randomness.SeededWords(seed))
+begin = time.process_time()
+ex.large.estimate(windows, reports)
+cpu = time.process_time() - begin
+print(windows.layout.steps, windows.size, cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
 NEAR = 0.02  # of the published figure of subset selection, beside 4 standard errors
 
 
@@ -39,6 +60,8 @@ def run(report: Report) -> None:
     rates(report, certified)
     shares(report)
     counting(report)
+    errors(report)
+    many(report)
 
 
 def steps(report: Report) -> ex.Certified:
@@ -123,16 +146,134 @@ def counting(report: Report) -> None:
     """All shares from as many reports as answers; half of the people give one answer."""
     n = ANSWERS[report.level]
     table = report.table(
-        f"All {n} shares from {n} reports: processor time of one thread, in seconds",
-        {"epsilon": "8g", "steps": "7d", "size of sets": "8d", "seconds": "8.2f"},
+        f"All {n} shares from {n} reports, by a process of its own",
+        {"epsilon": "8g", "steps": "7d", "size of sets": "8d", "cpu s": "8.2f", "MB": "8.0f"},
     )
-    rng = np.random.default_rng(report.seed)
-    answers = np.where(rng.random(n) < 0.5, 7, rng.integers(0, n, n))
-    for epsilon in (0.5, 1.0, 3.0, 5.0, 6.0, 8.0):
-        windows = ex.large.windows(n, epsilon)
-        reports = windows.privatize(answers, source=ex.randomness.SeededWords(report.seed))
-        taken = best(lambda w=windows, y=reports: ex.large.estimate(w, y), 1)
-        table.row(epsilon, windows.layout.steps, windows.size, taken.cpu)
+    for epsilon in EPSILONS[:2] if report.level == "tiny" else EPSILONS:
+        done = subprocess.run(
+            [sys.executable, "-c", COUNT, str(n), str(epsilon), str(report.seed)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        steps, size, cpu, memory = map(float, done.stdout.split())
+        table.row(epsilon, int(steps), int(size), cpu, memory)
+        report.check(
+            f"{n} answers, epsilon {epsilon:g}: {cpu:.1f} s of processor time (10 wanted), {memory:.0f} MB (2000)",
+            cpu <= 10 and memory <= 2000,
+        )
+
+
+def populations(n: int) -> dict[str, np.ndarray]:
+    """Shares of n answers: one at 50 %, ten neighbours at 5 % each, all alike."""
+    one, neighbours = np.full((2, n), 0.5 / n)
+    one[7] += 0.5
+    neighbours[3:13] += 0.05
+    return {"one at 50 %": one, "neighbours": neighbours, "uniform": np.full(n, 1 / n)}
+
+
+def errors(report: Report) -> None:
+    """The mean squared error with few steps as a multiple of that with all steps, exactly, bias included.
+
+    Estimates are means over reports, so the ratio is the same for every number of people.
+    """
+    answers = FEW[report.level]
+    table = report.table(
+        f"Squared error, bias included, as a multiple of that with all steps: {answers} answers",
+        {
+            "epsilon": "8g",
+            "steps": "7d",
+            "population": "<14",
+            "worst answer": "12.3f",
+            "worst group": "12.3f",
+            "largest bias": "12.1e",
+        },
+    )
+    for epsilon in (0.5, 1.0, 2.0, 3.0, 4.0, 5.0):
+        few = best_choice(None, answers, epsilon)
+        prime = next_prime(answers)
+        every = Choice(prime, prime - 1, _best_size(None, answers, prime, epsilon), few.odds)
+        members = np.zeros((7, answers))
+        for row, chosen in zip(
+            members,
+            (
+                [7],
+                [answers - 1],
+                range(3, 13),
+                range(2, 22),
+                range(0, answers, 3),
+                np.random.default_rng(0).permutation(answers)[:200],
+                range(50, answers),
+            ),
+            strict=True,
+        ):
+            row[list(chosen)] = 1.0
+        for name, share in populations(answers).items():
+            mine, best_one = (exact(choice, share, members) for choice in (few, every))
+            ratio, bias = mine[1] / best_one[1], np.abs(mine[0]).max()
+            table.row(epsilon, few.steps, name, ratio[:2].max(), ratio[2:].max(), bias)
+            report.check(f"epsilon {epsilon:g}, {name}: at most 1.05 x all steps", ratio.max() <= 1.05)
+
+
+def exact(choice: Choice, share: np.ndarray, members: np.ndarray) -> np.ndarray:
+    """Bias and mean squared error of one report's estimates of groups, summed over every report."""
+    layout, p = Cosets(choice.prime, choice.steps), choice.prime
+    outside = 1 / (choice.odds * choice.size + p - choice.size)
+    own, other = supports(p, choice.size, choice.odds * choice.size * outside)
+    part = members.sum(axis=1) / len(share)  # of the codes that are no answer
+    weights = np.zeros((len(members) + 1, p))
+    weights[:-1, : len(share)] = members
+    weights[:-1, len(share) :] = part[:, None]
+    weights[-1, : len(share)] = share
+    spectra, found = np.fft.rfft(weights, axis=1), np.zeros((2, len(members)))
+    for step in range(choice.steps):
+        first = np.zeros(p)
+        first[layout.numbers(step, np.arange(choice.size))] = 1.0
+        *held, common = np.fft.irfft(spectra * np.fft.rfft(first).conj(), p, axis=1)
+        chance = outside * (1 + (choice.odds - 1) * common) / choice.steps
+        off = (np.array(held) - weights[:-1].sum(axis=1)[:, None] * other) / (own - other)
+        off -= (members @ share)[:, None]
+        found += off @ chance, off**2 @ chance
+    return found
+
+
+def many(report: Report) -> None:
+    """The same from simulated reports on many answers, and how often ordinary intervals hold."""
+    n = ANSWERS[report.level]
+    table = report.table(
+        f"{n} answers, epsilon 3: squared error as a multiple of the promised one; coverage of 95 % intervals",
+        {
+            "population": "<14",
+            "people": "9d",
+            "all answers": "12.3f",
+            "covered": "9.4f",
+            "common": "9.3f",
+            "beside": "9.3f",
+        },
+    )
+    windows, times = ex.large.windows(n, 3.0), TIMES[report.level]
+    own, other = windows.supports
+    for name, share in populations(n).items():
+        rate = other + (own - other) * share
+        for people in (10_000, 1_000_000):
+            rng, hits = np.random.default_rng(report.seed), np.zeros((times, 11))
+            for k in range(times):
+                answers = rng.choice(n, people, p=share)
+                reports = windows.privatize(answers, source=ex.randomness.SeededWords(report.seed + k))
+                if not k:
+                    all_of_them = ex.large.estimate(windows, reports)
+                    wrong = (
+                        (all_of_them.estimates - share) ** 2 * people * (own - other) ** 2 / rate / (1 - rate)
+                    )
+                    covered = (all_of_them.lower <= share) & (share <= all_of_them.upper)
+                some = ex.large.estimate(windows, reports, range(3, 14))
+                hits[k] = (some.lower <= share[3:14]) & (share[3:14] <= some.upper)
+            common = hits[:, 4] if name.startswith("one") else hits[:, :10]
+            beside = hits[:, 5] if name.startswith("one") else hits[:, 10]
+            table.row(name, people, wrong.mean(), covered.mean(), common.mean(), beside.mean())
+            chance = 4 * math.sqrt(2 / n)  # of one simulation
+            report.check(f"{name}, {people} people: error within 5 %", abs(wrong.mean() - 1) <= 0.05 + chance)
+            report.check(f"{name}, {people} people: intervals hold", covered.mean() >= 0.95)
 
 
 def simulate(windows: ex.large.Windows, prior: ex.Prior, times: int, seed: int) -> tuple[float, float]:
@@ -146,6 +287,4 @@ def simulate(windows: ex.large.Windows, prior: ex.Prior, times: int, seed: int) 
 
 
 if __name__ == "__main__":
-    import sys
-
     run(Report(sys.argv[1].lstrip("-") if len(sys.argv) > 1 else "normal", 0))

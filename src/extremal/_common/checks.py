@@ -117,11 +117,18 @@ def numbers(
 
 
 def increasing(
-    values: Any, parameter: str, *, count: int = 1, remedy: Remedy = None, error: Kind = OptionError
+    values: Any,
+    parameter: str,
+    *,
+    count: int = 1,
+    finite: bool = False,
+    remedy: Remedy = None,
+    error: Kind = OptionError,
 ) -> Floats:
-    """A vector of at least `count` numbers, each above the one before; the first and the last may be infinite."""
+    """A vector of at least `count` numbers, each above the one before; infinite ones may be the first and the last."""
     found = _vector(values)
-    if found is None or len(found) < count or not np.all(found[1:] > found[:-1]):
+    rising = found is not None and len(found) >= count and bool(np.all(found[1:] > found[:-1]))
+    if found is None or not rising or (finite and not np.isfinite(found).all()):
         raise _refusal(error, f"must be at least {count} increasing numbers", parameter, values, remedy)
     return found
 

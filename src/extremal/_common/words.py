@@ -36,6 +36,18 @@ def cut(name: Any, most: int = LONGEST_SHOWN) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Rows as lines of equal columns, the first `left` of them aligned to the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.ljust(width) if k < left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
 def brief(value: Any, most: int = LONGEST_SHOWN) -> str:
     """A value for a message, cut: what was read from data is never repeated at length."""
     return cut(repr(value[: 2 * most] if isinstance(value, str | bytes) else value), most)

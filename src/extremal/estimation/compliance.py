@@ -26,7 +26,7 @@ from .._common.frames import Tabular
 from .._common.json import json_text
 from .._common.threads import one_thread
 from .._common.types import Floats
-from .._common.words import brief, shorten
+from .._common.words import aligned, brief, shorten
 from ..certification.certified import as_estimable
 from ..errors import MechanismError, OptionError, ValuesError
 from ..model.labels import Labels
@@ -96,16 +96,13 @@ class ShareBounds(Tabular):
         return json_text(said)
 
     def __str__(self) -> str:
-        wide = max([5, *(len(str(label)) for label in self.labels)])
-        lines = [
-            f"if at most {100 * self.share:g}% of all people answer {brief(self.label)} whatever is true for them",
-            f"{'':{wide}}  as answered    lowest   highest     lower     upper",
+        head = [" " * 5, "as answered", "  lowest", " highest", "   lower", "   upper"]
+        rows = [
+            [str(label), *(f"{x:.4f}" for x in figures)] for label, *figures in map(dict.values, self.rows())
         ]
-        for row in self.rows():
-            ends = "".join(f"  {row[x]:8.4f}" for x in ("lowest", "highest", "lower", "upper"))
-            lines.append(f"{row['label']!s:{wide}}     {row['estimates']:8.4f}{ends}")
-        lines.append("lowest and highest: at the estimated shares; lower and upper: with chance")
-        return "\n".join([*lines, str(self.promise)])
+        said = f"if at most {100 * self.share:g}% of all people answer {brief(self.label)} whatever is true for them"
+        note = "lowest and highest: at the estimated shares; lower and upper: with chance"
+        return "\n".join([said, *aligned([head, *rows], 1), note, str(self.promise)])
 
     __repr__ = __str__
 

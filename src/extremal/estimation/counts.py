@@ -208,38 +208,23 @@ def _integers(given: Any, outputs: Labels) -> Counts:
             given=f"shape {raw.shape}",
             remedy="give a mapping label -> count to leave out those that did not occur",
         )
+    remedy = "give how often each output occurred"
     try:
         numbers = raw.astype(np.float64)
-        if raw.dtype.kind in "iu":
-            counts = raw.astype(np.int64)
-        else:
-            counts = np.array([int(value) for value in raw.tolist()], dtype=np.int64)
+        counts = np.array([int(value) for value in raw.tolist()], dtype=np.int64)
     except (TypeError, ValueError, OverflowError):
-        raise ValuesError(
-            "must be whole numbers below 2^63",
-            parameter="counts",
-            given=repr(given)[:80],
-            remedy="give how often each output occurred",
-        ) from None
-    bad = ~np.isfinite(numbers) | (numbers < 0) | (counts != numbers)
-    # Doubles hold whole numbers up to 2^53 only, so integers are compared among themselves.
-    if raw.dtype.kind in "iu":
-        bad = counts < 0
+        problem = "must be whole numbers below 2^63"
+        raise ValuesError(problem, parameter="counts", given=repr(given)[:80], remedy=remedy) from None
+    # Doubles hold whole numbers up to 2^53 only, so integers are not compared with them.
+    bad = (counts < 0) | ((counts != numbers) & (raw.dtype.kind not in "iu"))
     if bad.any():
         k = int(np.argmax(bad))
-        raise ValuesError(
-            "must be whole numbers >= 0",
-            parameter="counts",
-            given=f"{raw[k]} for {outputs[k]!r} ({int(bad.sum())} such counts)",
-            remedy="give how often each output occurred",
-        )
-    if sum(counts.tolist()) >= 1 << 63:
-        raise ValuesError(
-            "must be fewer than 2^63 reports together",
-            parameter="counts",
-            given=sum(counts.tolist()),
-            remedy="give how often each output occurred",
-        )
+        said = f"{raw[k]} for {outputs[k]!r} ({int(bad.sum())} such counts)"
+        raise ValuesError("must be whole numbers >= 0", parameter="counts", given=said, remedy=remedy)
+    total = sum(counts.tolist())
+    if total >= 1 << 63:
+        problem = "must be fewer than 2^63 reports together"
+        raise ValuesError(problem, parameter="counts", given=total, remedy=remedy)
     return counts
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from .._common.frames import Tabular, html_table
 from .._common.json import finite_or_none, json_text
 from .._common.types import Floats
-from .._common.words import counted
+from .._common.words import aligned, counted
 from ..model.labels import Labels
 from .promise import Promise
 from .sample import WeightedReports
@@ -143,21 +143,18 @@ class IntervalTable(Tabular):
 
     def lines(self) -> list[str]:
         """The rows as text, all of them."""
-        names = [[str(part) for part in (*self._group(k).values(), x)] for k, x in enumerate(self.labels)]
-        head = [*self.by, ""]
-        wide = [max([len(head[j]), *(len(row[j]) for row in names)], default=0) for j in range(len(head))]
-        wide[-1] = max(wide[-1], 5)
-        effect = "" if self.design_effects is None else "  design effect"
-        rows = [f"{_padded(head, wide)}  estimate     lower     upper  std error{effect}"]
-        for k, row in enumerate(names):
+        effects = [] if self.design_effects is None else [f"{x:.3f}" for x in self.design_effects]
+        rows = [[*self.by, " " * 5, "estimate", "   lower", "   upper", "std error", "design effect", ""]]
+        for k, label in enumerate(self.labels):
             error = self.standard_errors[k]
-            shown = f"{error:9.4f}" if math.isfinite(error) else "        -"
-            if self.design_effects is not None:
-                shown += f"  {self.design_effects[k]:13.3f}"
-            mark = "" if self.identified[k] else "  not identified"
-            figures = f"{self.estimates[k]:8.4f}  {self.lower[k]:8.4f}  {self.upper[k]:8.4f}  {shown}"
-            rows.append(f"{_padded(row, wide)}  {figures}{mark}")
-        return rows
+            figures = [f"{x[k]:.4f}" for x in (self.estimates, self.lower, self.upper)]
+            figures.append(f"{error:.4f}" if math.isfinite(error) else "-")
+            mark = "" if self.identified[k] else "not identified"
+            names = map(str, (*self._group(k).values(), label))
+            rows.append([*names, *figures, effects[k] if effects else "", mark])
+        if not effects:
+            rows = [[*row[:-2], row[-1]] for row in rows]
+        return aligned(rows, len(self.by) + 1)
 
     def __str__(self) -> str:
         return "\n".join([self.title, *self._warned(), *self.lines(), self.note])
@@ -222,10 +219,6 @@ class IntervalTable(Tabular):
             return {}
         group: Any = self.groups[k]
         return dict(zip(self.by, group if len(self.by) > 1 else (group,), strict=True))
-
-
-def _padded(parts: list[str], wide: list[int]) -> str:
-    return "  ".join(f"{part:{width}}" for part, width in zip(parts, wide, strict=True))
 
 
 class Tabled(ABC):

@@ -42,7 +42,7 @@ class Grid:
     points: tuple[float, ...]
 
     def __init__(self, points: Iterable[float]) -> None:
-        object.__setattr__(self, "points", tuple(_increasing(points, "points", finite=True)))
+        object.__setattr__(self, "points", _increasing(points, "points", 2, finite=True))
 
     @property
     def labels(self) -> Labels:
@@ -116,15 +116,9 @@ class Grid:
         return below, (x - points[below]) / (points[below + 1] - points[below])
 
     def _within(self, values: Any, clip: bool) -> Floats:
-        x = _numbers(values)
-        low, high = self.points[0], self.points[-1]
-        out = (x < low) | (x > high)
-        if out.any() and not clip:
-            raise ValuesError(
-                f"numbers must be from {low:g} to {high:g}",
-                given=f"{int(out.sum())} of {len(x)} beyond",
-                remedy="choose wider points, or `clip=True`",
-            )
+        x, low, high = _numbers(values), self.points[0], self.points[-1]
+        if not clip:
+            _check_within(x, low, high, "choose wider points, or `clip=True`")
         return np.clip(x, low, high)
 
 
@@ -141,7 +135,7 @@ class Brackets:
     edges: tuple[float, ...]
 
     def __init__(self, edges: Iterable[float]) -> None:
-        object.__setattr__(self, "edges", tuple(_increasing(edges, "edges", finite=False)))
+        object.__setattr__(self, "edges", _increasing(edges, "edges", 3, finite=False))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -164,13 +158,8 @@ class Brackets:
             The numbers.
         """
         x = _numbers(values)
-        out = (x < self.edges[0]) | (x > self.edges[-1])
-        if out.any():
-            raise ValuesError(
-                f"numbers must be from {self.edges[0]:g} to {self.edges[-1]:g}",
-                given=f"{int(out.sum())} of {len(x)} beyond",
-                remedy="make the first or the last bracket open: -math.inf, math.inf",
-            )
+        remedy = "make the first or the last bracket open: -math.inf, math.inf"
+        _check_within(x, self.edges[0], self.edges[-1], remedy)
         place = np.searchsorted(np.array(self.edges), x, side="right") - 1
         return list(np.array(self.labels, dtype=object)[np.minimum(place, len(self.labels) - 1)])
 
@@ -200,25 +189,20 @@ class Brackets:
         return found.combinations("means", ("lower edges", "middles", "upper edges"), targets, confidence)
 
 
-def _increasing(values: Iterable[float], what: str, finite: bool) -> list[float]:
-    try:
-        x = [float(value) for value in values]
-    except (TypeError, ValueError, OverflowError):
-        x = []
-    inner = x if finite else x[1:-1]
-    if (
-        len(x) < (2 if finite else 3)
-        or any(a >= b for a, b in pairwise(x))
-        or not all(map(math.isfinite, inner))
-    ):
-        least = 2 if finite else 3
-        raise OptionError(
-            f"must be at least {least} increasing numbers",
-            parameter=what,
-            given=repr(values)[:60],
-            remedy="e.g. [0, 500, 1000, 2000]",
-        )
-    return x
+def _increasing(values: Iterable[float], what: str, count: int, finite: bool) -> tuple[float, ...]:
+    given: Any = values  # whatever it is
+    remedy = "e.g. [0, 500, 1000, 2000]"
+    x = checks.increasing(
+        list(given) if hasattr(given, "__iter__") else given, what, count=count, finite=finite, remedy=remedy
+    )
+    return tuple(x.tolist())
+
+
+def _check_within(x: Floats, low: float, high: float, remedy: str) -> None:
+    out = int(((x < low) | (x > high)).sum())
+    if out:
+        problem = f"numbers must be from {low:g} to {high:g}"
+        raise ValuesError(problem, given=f"{out} of {len(x)} beyond", remedy=remedy)
 
 
 def _numbers(values: Any) -> Floats:

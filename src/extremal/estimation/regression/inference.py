@@ -16,12 +16,12 @@ import scipy.special
 from ..._common.frames import Tabular
 from ..._common.threads import one_thread
 from ..._common.types import Floats
+from ..._common.words import aligned
 from ...errors import OptionError, RegressionError, ValuesError
 from .assembly import Assembly
 from .families import Discrete, Gaussian, pairs
 from .fit import Fitted, fit, fit_corrected
 from .likelihood import Likelihood, unpacked, weighted_products
-from .tables import aligned
 
 if TYPE_CHECKING:
     from .result import Regression

@@ -12,8 +12,10 @@ import numpy as np
 
 from ..._common import checks
 from ..._common.frames import to_frame
-from ..._common.json import json_text
+from ..._common.json import finite_or_none, json_text
+from ..._common.plot import GREY, given_axes
 from ..._common.types import Floats
+from ..._common.words import aligned
 from . import effects, inference, tables
 from .assembly import Assembly, Parameter
 from .columns import ModelMatrix, Parsed
@@ -246,7 +248,11 @@ class Regression:
 
     def records(self) -> list[dict[str, Any]]:
         """Every coefficient with its figures and what privacy cost it, one mapping for each."""
-        return tables.records(self)
+        ratios = self.variance_ratios.tolist()
+        return [
+            {**row, "variance_ratio": finite_or_none(ratio)}
+            for row, ratio in zip(tables.every(self).rows(), ratios, strict=True)
+        ]
 
     def to_frame(self, library: str | None = None) -> Any:
         """The same as a frame of pandas, polars or pyarrow: of the library named, else of the first installed.
@@ -260,7 +266,25 @@ class Regression:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows as far as the labels are."""
-        return tables.document(self)
+        return {
+            "formula": self.formula,
+            "model": self.model,
+            "answers": list(self.answers),
+            "private": list(self.private),
+            "predictors": self.predictors,
+            "rows": self.rows,
+            "dropped": dict(self.dropped),
+            "errors": self.errors,
+            "clusters": self.clusters,
+            "confidence": self.confidence,
+            "intervals": self.table.promise.kind,
+            "log_likelihood": self.log_likelihood,
+            "aic": self.aic,
+            "bic": self.bic,
+            "misfit": self.misfit,
+            "coefficients": self.records(),
+            "notes": self.notes(),
+        }
 
     def to_json(self) -> str:
         """The same as text; a label that JSON does not know is written as its str()."""
@@ -268,11 +292,50 @@ class Regression:
 
     def notes(self) -> list[str]:
         """What a reader of the figures must know, in words."""
-        return tables.notes(self)
+        found = []
+        if self.misfit is not None and self.misfit < tables.DIFFERENT:
+            found.append(f"WARNING: {tables.DOUBT}")
+        if self.dropped:
+            each = ", ".join(f"{n} in {name!r}" for name, n in self.dropped.items() if name != "rows")
+            found.append(f"{self.dropped['rows']} rows dropped because values are missing: {each}")
+        if self.empty:
+            named = " or ".join(map(repr, self.empty))
+            found.append(
+                f"the reports fit best if nobody's true answer is {named}: the thresholds beside it coincide, and "
+                "their errors take that for certain"
+            )
+        ratios = self.variance_ratios[[p.part != "private" for p in self.parameters]]
+        low, high = float(ratios.min()), float(ratios.max())
+        if 1 + 1e-9 < high < float("inf"):
+            span = f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
+            found.append(
+                f"privacy costs precision: variances are {span} times those from as many true answers"
+            )
+        if self.predictors is not None:
+            outcome = self.source.parsed.outcome
+            names = ", ".join(name for name in self.private if name != outcome)
+            found.append(f"private predictors ({names}): {tables.PREDICTORS[self.predictors]}")
+        if self.answers and self.model == "multinomial":
+            found.append(f"coefficients are log odds against {self.answers[0]!r}")
+        if self.weighted:
+            found.append(
+                "rows are weighted: the log-likelihood is that of the weighted rows, and tests are Wald's"
+            )
+        found.append(str(self.table.promise))
+        return found
 
     def summary(self) -> str:
         """A table of text, as statistics packages print it."""
-        return tables.text(self)
+        body: list[str] = []
+        for answer, cells in tables.tables(self).items():
+            if answer is not None:
+                body.append(f"{self.source.parsed.outcome} = {answer}")
+            body += [*aligned(cells, 1), ""]
+        lines = [self.formula, *tables.facts(self)]
+        rule = "=" * max(map(len, [*lines, *body]))
+        return "\n".join(
+            [*lines, rule, *body[:-1], rule, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes())]
+        )
 
     def __str__(self) -> str:
         return self.summary()
@@ -291,4 +354,18 @@ class Regression:
         axes
             Matplotlib axes to draw on; new ones if None.
         """
-        return tables.draw(self, axes)
+        chosen = [k for k, p in enumerate(self.parameters) if p.part == "" and p.column != "Intercept"]
+        chosen = chosen or [k for k, p in enumerate(self.parameters) if p.part == ""]
+        axes = given_axes(axes, (6.4, max(1.4 + 0.3 * len(chosen), 2.4)))
+        answers = list(dict.fromkeys(self.parameters[k].answer for k in chosen))
+        places = np.arange(len(chosen))
+        for place, k in zip(places, chosen, strict=True):
+            colour = tables.COLOURS[answers.index(self.parameters[k].answer) % len(tables.COLOURS)]
+            axes.hlines(place, self.lower[k], self.upper[k], color=colour)
+            axes.plot(self.coefficients[k], place, "o", color=colour)
+        axes.axvline(0.0, color=GREY, linewidth=0.8)
+        axes.set_yticks(places, [str(self.parameters[k])[:48].replace("$", r"\$") for k in chosen])
+        axes.invert_yaxis()
+        axes.set_xlabel(f"coefficient, with intervals at {self.confidence:g}")
+        axes.set_title(tables.title(self), fontsize="medium")
+        return axes

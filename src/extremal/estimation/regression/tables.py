@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from statistics import NormalDist
@@ -13,15 +13,14 @@ import numpy as np
 import scipy.special
 
 from ..._common.frames import Tabular, html_table
-from ..._common.json import finite_or_none, json_text
-from ..._common.plot import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, given_axes
+from ..._common.json import json_text
+from ..._common.plot import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from ..._common.types import Floats
+from ..._common.words import aligned
 from ..promise import Promise
 from .families import TITLES
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from .result import Regression
 
 DIFFERENT = 1e-3  # p-values below: the outcome's model is called wrong
@@ -46,11 +45,6 @@ PREDICTORS = {
 def quantile(confidence: float) -> float:
     """The normal quantile of a two-sided interval."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
-
-
-def two_sided(z: Floats) -> Floats:
-    """The probability of a normal deviate at least as large."""
-    return np.asarray(2 * scipy.special.ndtr(-np.abs(z)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +117,7 @@ class FigureTable(Tabular):
     @property
     def p_values(self) -> Floats:
         """Two-sided, against 0."""
-        return two_sided(self.z)
+        return np.asarray(2 * scipy.special.ndtr(-np.abs(self.z)))
 
     def columns(self) -> dict[str, list[Any]]:
         """Heading -> values."""
@@ -152,24 +146,16 @@ class FigureTable(Tabular):
         low = (1 - self.confidence) / 2
         tested = ["z", "P>|z|"] if self.tested else []
         head = [*self.keys, "estimate", "std error", *tested, f"[{low:.3f}", f"{1 - low:.3f}]"]
-        figures = zip(*self._figures(), strict=True)
-        return [
-            head,
-            *([*map(str, labels), *row] for labels, row in zip(self.labels, figures, strict=True)),
+        forms = {"z": ".3f", "p_value": ".3f"}
+        body = [
+            [str(x) if name in self.keys else format(x, forms.get(name, ".4f")) for x in values]
+            for name, values in self.columns().items()
         ]
+        return [head, *map(list, zip(*body, strict=True))]
 
     def lines(self) -> list[str]:
         """The rows as text."""
         return aligned(self.cells(), len(self.keys))
-
-    def _figures(self) -> list[list[str]]:
-        found = [
-            [f"{x:.4f}" for x in self.estimates],
-            [f"{x:.4f}" for x in self.standard_errors],
-        ]
-        if self.tested:
-            found += [[f"{x:.3f}" for x in self.z], [f"{x:.3f}" for x in self.p_values]]
-        return [*found, [f"{x:.4f}" for x in self.lower], [f"{x:.4f}" for x in self.upper]]
 
     def __str__(self) -> str:
         return "\n".join([self.title, *self.lines(), str(self.promise)])
@@ -183,18 +169,6 @@ class FigureTable(Tabular):
             cells = [f"{x:.4f}" if isinstance(x, float) else escape(str(x)) for x in values]
             rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
         return html_table(f"{self.title}; {self.promise}", rows)
-
-
-def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Rows as lines of equal columns, the first `left` of them aligned to the left."""
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if k < left else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
 
 
 def title(result: Regression) -> str:
@@ -215,85 +189,6 @@ def every(result: Regression) -> FigureTable:
         result.coefficients,
         result.covariance,
         result.confidence,
-    )
-
-
-def records(result: Regression) -> list[dict[str, Any]]:
-    """Every coefficient, one mapping for each."""
-    ratios = result.variance_ratios.tolist()
-    return [
-        {**row, "variance_ratio": finite_or_none(ratio)}
-        for row, ratio in zip(every(result).rows(), ratios, strict=True)
-    ]
-
-
-def document(result: Regression) -> dict[str, Any]:
-    """Everything, for JSON."""
-    return {
-        "formula": result.formula,
-        "model": result.model,
-        "answers": list(result.answers),
-        "private": list(result.private),
-        "predictors": result.predictors,
-        "rows": result.rows,
-        "dropped": dict(result.dropped),
-        "errors": result.errors,
-        "clusters": result.clusters,
-        "confidence": result.confidence,
-        "intervals": result.table.promise.kind,
-        "log_likelihood": result.log_likelihood,
-        "aic": result.aic,
-        "bic": result.bic,
-        "misfit": result.misfit,
-        "coefficients": records(result),
-        "notes": notes(result),
-    }
-
-
-def notes(result: Regression) -> list[str]:
-    """What a reader of the figures must know, in words."""
-    found = []
-    if result.misfit is not None and result.misfit < DIFFERENT:
-        found.append(f"WARNING: {DOUBT}")
-    if result.dropped:
-        each = ", ".join(f"{n} in {name!r}" for name, n in result.dropped.items() if name != "rows")
-        found.append(f"{result.dropped['rows']} rows dropped because values are missing: {each}")
-    if result.empty:
-        named = " or ".join(map(repr, result.empty))
-        found.append(
-            f"the reports fit best if nobody's true answer is {named}: the thresholds beside it coincide, and their "
-            "errors take that for certain"
-        )
-    ratios = result.variance_ratios[[p.part != "private" for p in result.parameters]]
-    low, high = float(ratios.min()), float(ratios.max())
-    if 1 + 1e-9 < high < float("inf"):
-        span = f"{low:.1f}" if f"{low:.1f}" == f"{high:.1f}" else f"{low:.1f} to {high:.1f}"
-        found.append(f"privacy costs precision: variances are {span} times those from as many true answers")
-    if result.predictors is not None:
-        outcome = result.source.parsed.outcome
-        names = ", ".join(name for name in result.private if name != outcome)
-        found.append(f"private predictors ({names}): {PREDICTORS[result.predictors]}")
-    if result.answers and result.model == "multinomial":
-        found.append(f"coefficients are log odds against {result.answers[0]!r}")
-    if result.weighted:
-        found.append(
-            "rows are weighted: the log-likelihood is that of the weighted rows, and tests are Wald's"
-        )
-    found.append(str(result.table.promise))
-    return found
-
-
-def text(result: Regression) -> str:
-    """The summary as statistics packages print it."""
-    body: list[str] = []
-    for answer, cells in tables(result).items():
-        if answer is not None:
-            body.append(f"{result.source.parsed.outcome} = {answer}")
-        body += [*aligned(cells, 1), ""]
-    lines = [result.formula, *facts(result)]
-    rule = "=" * max(map(len, [*lines, *body]))
-    return "\n".join(
-        [*lines, rule, *body[:-1], rule, *(f"{note[:1].upper()}{note[1:]}." for note in notes(result))]
     )
 
 
@@ -322,22 +217,3 @@ def tables(result: Regression) -> dict[Any, list[list[str]]]:
             cells.append(f"x {ratio:.2f}" if ratio < 1e6 else "-")
             found.setdefault(p.answer, [head]).append(cells)
     return found
-
-
-def draw(result: Regression, axes: Axes | None = None) -> Axes:
-    """Axes with a point and a bar for every coefficient; answers differ by colour and by name."""
-    chosen = [k for k, p in enumerate(result.parameters) if p.part == "" and p.column != "Intercept"]
-    chosen = chosen or [k for k, p in enumerate(result.parameters) if p.part == ""]
-    axes = given_axes(axes, (6.4, max(1.4 + 0.3 * len(chosen), 2.4)))
-    answers = list(dict.fromkeys(result.parameters[k].answer for k in chosen))
-    places = np.arange(len(chosen))
-    for place, k in zip(places, chosen, strict=True):
-        colour = COLOURS[answers.index(result.parameters[k].answer) % len(COLOURS)]
-        axes.hlines(place, result.lower[k], result.upper[k], color=colour)
-        axes.plot(result.coefficients[k], place, "o", color=colour)
-    axes.axvline(0.0, color=GREY, linewidth=0.8)
-    axes.set_yticks(places, [str(result.parameters[k])[:48].replace("$", r"\$") for k in chosen])
-    axes.invert_yaxis()
-    axes.set_xlabel(f"coefficient, with intervals at {result.confidence:g}")
-    axes.set_title(title(result), fontsize="medium")
-    return axes

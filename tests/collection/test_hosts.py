@@ -4,6 +4,7 @@ SurveyJS and jsPsych are those of npm, in the versions of tests/support/hosts.
 """
 
 import json
+import re
 import subprocess
 from itertools import groupby
 
@@ -247,6 +248,55 @@ def test_jspsych_tells_skipping(site, device):
         page.get_by_role("button", name=label).click()
     (trials,) = sent(site, page)
     assert [(trial["report"], trial["skipped"]) for trial in trials] == [(None, True)] * 2
+
+
+# The documentation
+
+
+def block(kind, language):
+    text = (npm.ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
+    return re.search(rf"<!-- {kind}:{language} -->\n```{language}\n(.*?)```", text, re.S)[1]
+
+
+def test_the_page_on_embedding_works_as_it_stands(site, device):
+    """Its form, its survey and its trial, beside the files that it names, send the report of the kept record."""
+    scripts = {f"/{path.name}": path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
+    names = {"/survey-core.min.css": "/survey.css", "/survey.core.min.js": "/survey.core.js"}
+    site.files |= scripts | {name: site.files[old] for name, old in names.items()}
+    site.files["/survey-js-ui.min.js"] = site.files["/survey-js-ui.js"]
+    trial = block("jspsych", "js")
+    run = "window.jsPsych = jsPsychModule.initJsPsych(); jsPsych.run([trial]);"
+    pages = {
+        "form": f'<!doctype html><html lang="en"><title>A form</title>{block("element", "html")}',
+        "surveyjs": block("surveyjs", "html"),
+        "jspsych": JSPSYCH_PAGE,
+    }
+    site.files |= {"/survey.js": block("surveyjs", "js"), "/host.js": trial + run}
+    for kind, text in pages.items():
+        site.restart({**site.files, "/form.html": text})
+        page = device.as_new()
+        page.goto(site.address)
+        Inside(page).answer("often")
+        Inside(page).says("Chance gave")
+        (record,) = kept(page).values()
+        if kind == "form":
+            page.click("text=Send")
+            expected = f"drinks={record['report']}".encode()
+        elif kind == "surveyjs":
+            page.click("input[value=Complete]")
+            expected = json.dumps({"drinks": record["report"]}, separators=(",", ":")).encode()
+        else:
+            page.get_by_role("button", name="Continue").click()
+            until(page, "jsPsych.data.get().count() === 1")
+            stored = page.evaluate("jsPsych.data.get().ignore('time_elapsed').values()[0]")
+            assert stored["report"] == record["report"]
+            assert "time_elapsed" not in stored
+            continue
+        for _ in range(500):
+            if site.bodies:
+                break
+            page.wait_for_timeout(20)
+        assert set(site.bodies) == {expected}  # this server drops what has no id, and the browser tries again
 
 
 # The package

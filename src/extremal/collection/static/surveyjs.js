@@ -1,4 +1,4 @@
-// surveyjs.js: the question type "extremal" for SurveyJS, in every renderer. The survey gets the report.
+// surveyjs.js: the question type "extremal" for SurveyJS. The survey gets the report.
 //
 //   import * as SurveyCore from "survey-core";
 //   import { register } from "./surveyjs.js";

@@ -3,11 +3,11 @@
     python benchmarks/stages.py [--surveys 1000] [--looked 60] [--seed 0] [--tiny]
 
 Ten priors drawn at random, two or three stages, each designed for the set that the reports before it gave; where that
-would disclose true answers, the mechanism before it stays. In each survey the set of every redesign holds the shares
-of the next people except with probability 5 % over all of them. The people of the last stage may differ from those
-before, by a share of them who give the rarest answer in place of the most common one, which `drift` allows for. Some of
-the reports before may be forged: each is the one that speaks most for the rarest answer, so that the next mechanism
-reveals it most. Rows of the table are figures that were promised, and how often each was missed.
+would disclose true answers, or no set is left, the mechanism before it stays. In each survey the set of every redesign
+holds the shares of the next people except with probability 5 % over all of them. The people of the last stage may
+differ from those before, by a share of them who give the rarest answer in place of the most common one, which `drift`
+allows for. Some of the reports before may be forged: each is the one that speaks most for the rarest answer, so that
+the next mechanism reveals it most. Rows of the table are figures that were promised, and how often each was missed.
 """
 
 from __future__ import annotations
@@ -73,26 +73,28 @@ def run(
     later[np.argmax(pi)] -= moved
     later[np.argmin(pi)] += moved
     found = Survey(pi, later, epsilon)
-    priors = used = ex.PriorSet.at_least(len(pi), 0)
+    priors = ex.PriorSet.at_least(len(pi), 0)
+    c, possible = certified(priors, epsilon), True
     for stage, people in enumerate(sizes):
         last = stage == len(sizes) - 1
         theirs = later if last else pi
-        try:
-            c, used = certified(priors, epsilon), priors
-        except ex.errors.DisclosureError:  # the limit protects nobody where shares are like these
-            priors = used
         if stage:
-            found.held.append(priors.contains(ex.Prior(theirs)))
+            found.held.append(possible and priors.contains(ex.Prior(theirs)))
             found.leaked.append(ex.epsilon_pml(ex.Prior(theirs), c.mechanism) - epsilon)
         fake = 0 if last else int(forged * people)
         counts = rng.multinomial(people - fake, theirs @ c.mechanism.matrix)
         counts[np.argmax(c.mechanism.matrix[np.argmin(pi)] / (pi @ c.mechanism.matrix))] += fake
         found.pairs.append((c, dict(zip(c.outputs, counts.tolist(), strict=True))))
         if not last:
+            assumed = {"forged": forged, "drift": 2 * moved}
             level = 1 - DELTA / (len(sizes) - 1)
-            next_is_last = stage == len(sizes) - 2
-            drift = 2 * moved if next_is_last else 0.0
-            priors = ex.PriorSet.from_reports(found.pairs, confidence=level, forged=forged, drift=drift)
+            try:
+                learned = ex.PriorSet.from_reports(found.pairs, confidence=level, **assumed)
+                c, priors, possible = certified(learned, epsilon), learned, True
+            except ex.errors.DisclosureError:  # the limit protects nobody where shares are like these
+                possible = True
+            except ex.errors.PriorError:  # reports refute all shares: that set has missed
+                possible = False
     return found
 
 

@@ -60,8 +60,10 @@ def test_from_phones_to_a_table(folders):
     pytest.importorskip("starlette")
     pytest.importorskip("starlette")
     names, shown = run(sources(load(ROOT / "examples" / "from_phones_to_a_table.ipynb"), "code"))
-    assert "160 reports have arrived" in shown
-    assert names["estimate"].reports == 160
+    assert "500 reports have arrived" in shown
+    assert [stage.people for stage in names["estimate"].stages] == [200, 300]
+    assert names["pairs"][1][0].prior_set.evidence is not None
+    assert "all stages have the same shares" in shown
     assert check_folders(folders) >= {"survey.toml", "survey.db", "shares.csv"}
     rows = (names["folder"] / "shares.csv").read_text().splitlines()
     assert [row.partition(",")[0] for row in rows[1:]] == ["never", "once or twice", "more often"]

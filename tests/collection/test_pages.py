@@ -40,7 +40,7 @@ def test_the_four_commands_of_the_readme_go_from_an_empty_folder_to_shares(tmp_p
     four = BLOCK.search(part)[2]
     assert four.count("\n") == 4
     printed = commands([four])
-    assert "visits: 3 shares from 195 reports" in printed["extremal estimate survey.db"]
+    assert "visits: 3 shares from 200 reports" in printed["extremal estimate survey.db"]
 
 
 def test_the_tutorial_goes_from_an_empty_folder_to_published_shares(tmp_path, monkeypatch):
@@ -49,6 +49,13 @@ def test_the_tutorial_goes_from_an_empty_folder_to_published_shares(tmp_path, mo
     blocks = BLOCK.findall(TUTORIAL)
     printed = commands(code for kind, code in blocks if kind == "sh")
     assert len(printed) == 7
+    known = Path("survey.toml").read_text(encoding="utf-8").partition("[learn]")[0]
+    (prior,) = re.findall(r"`(prior = \[.*?\])`", TUTORIAL)
+    Path("known.toml").write_text(known.replace('prior = "learn"', prior), encoding="utf-8")
+    (needed,) = re.findall(
+        r"visits .* ([\d,]+)$", shell("extremal survey check known.toml").out, re.MULTILINE
+    )
+    assert f"known beforehand, {needed}." in TUTORIAL
     (survey,) = [code for kind, code in blocks if kind == "toml"]
     assert survey == re.sub(r'(?<=^id = ")[0-9a-f]{16}', "…", Path("survey.toml").read_text(encoding="utf-8"))
     (shown,) = [code for kind, code in blocks if kind == "text"]

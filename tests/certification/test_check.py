@@ -137,7 +137,7 @@ GOOD = {
 
 
 def corrupted(utility, design):
-    P, y = design.mechanism.matrix, np.asarray(design.dual)
+    P, y = design.mechanism.matrix, np.asarray(design.proof)
     shorter, negative = P.copy(), P.copy()
     shorter[0, np.argmax(P[0])] -= 1e-11
     negative[0, 0], negative[0, 1] = -1e-13, P[0, 1] + P[0, 0] + 1e-13
@@ -148,11 +148,11 @@ def corrupted(utility, design):
         "value is nan": replace(design, mechanism=unchecked(P * math.nan)),
         "not nan": replace(design, value=math.nan),
         "upper bound": replace(design, upper_bound=design.upper_bound * (1 - 1e-6)),
-        "is not proved": replace(design, dual=y[::-1]),
-        "by": replace(design, dual=y + 1e-5 * np.eye(5)[0]),
-        "5 finite numbers, got None": replace(design, dual=None),
-        "5 finite numbers, got array": replace(design, dual=y[:-1]),
-        "5 finite numbers": replace(design, dual=np.where(np.arange(5) == 2, math.nan, y)),
+        "is not proved": replace(design, proof=y[::-1]),
+        "by": replace(design, proof=y + 1e-5 * np.eye(5)[0]),
+        "5 finite numbers, got None": replace(design, proof=None),
+        "5 finite numbers, got array": replace(design, proof=y[:-1]),
+        "5 finite numbers": replace(design, proof=np.where(np.arange(5) == 2, math.nan, y)),
         "must be a number": replace(design, upper_bound=math.nan),
         "got -inf": replace(design, upper_bound=-math.inf),
         "same number of symbols": replace(design, mechanism=ex.Mechanism(np.eye(4))),

@@ -63,7 +63,7 @@ def test_the_exact_optimum_is_proved_at_small_levels_and_a_thousandth_less_is_no
         replace(right, upper_bound=less),
         replace(right, value=2 * optimum - less),
         replace(right, value=less, upper_bound=less),
-        replace(right, dual=np.zeros(prior.size)),
+        replace(right, proof=np.zeros(prior.size)),
         replace(right, mechanism=constant(prior)),
         Design(constant(prior), 0.0, 0.0, np.zeros(prior.size)),
     ):
@@ -122,11 +122,11 @@ def test_a_dual_that_is_short_at_one_mass_proves_what_it_proves_in_fractions(
     prior = ex.Prior(MASSES[name])
     f = EXACT_F[utility.name]
     design = ex.design(prior, epsilon, utility)
-    y = design.dual.copy()
+    y = design.proof.copy()
     y[i] -= 10**power * abs(y[i])
     exact, _ = exact_bound(prior, largest_lift(prior.probabilities, epsilon), f, y, 0.0)
-    optimum, _ = exact_bound(prior, largest_lift(prior.probabilities, epsilon), f, design.dual, 0.0)
-    found = check_claim(prior, epsilon, utility, replace(design, dual=y))
+    optimum, _ = exact_bound(prior, largest_lift(prior.probabilities, epsilon), f, design.proof, 0.0)
+    found = check_claim(prior, epsilon, utility, replace(design, proof=y))
     allowed = (1e-8 + 1e-13 / epsilon) * float(optimum)
     assert found.upper_bound >= float(exact) - allowed
     if float(exact) > design.upper_bound + 2 * allowed:

@@ -59,7 +59,7 @@ REFUSED = {
 EVERY = [*GENUINE.values(), *REFUSED.values()]
 FEW = [GENUINE[k] for k in ("lip", "set", "shares", "mean", "everything")]
 NO_CLAIMS = {"method", "stats"}  # how it was found
-PROOFS = {"dual", "certificate"}
+PROOFS = {"proof"}
 
 SOME = [
     "information",

@@ -9,7 +9,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification.quadratic import check_quadratic
-from extremal.model.proof import Certificate
+from extremal.model.proof import QuadraticProof
 
 PI = np.array([0.4, 0.3, 0.2, 0.1])
 EPSILON = 0.09  # below the first edge, where Theorem 3 is optimal
@@ -31,12 +31,12 @@ def proof():
     X = (P / PI).T - 1
     gains = np.einsum("ki,ki->k", X @ W, X)
     y = np.linalg.lstsq(np.column_stack([np.ones(4), X]), gains, rcond=None)[0][1:]
-    return Certificate(weights=W, prices=y, groups=None)
+    return QuadraticProof(weights=W, prices=y, groups=None)
 
 
 def check(**changes):
     P, _, value = theorem_3()
-    claim = {"matrix": P, "value": value, "upper_bound": value * (1 + 1e-9), "certificate": proof()} | changes
+    claim = {"matrix": P, "value": value, "upper_bound": value * (1 + 1e-9), "proof": proof()} | changes
     return check_quadratic(PI, EPSILON, np.eye(4), **claim)
 
 
@@ -48,8 +48,8 @@ def test_a_true_claim_is_accepted():
 
 
 def test_a_weak_proof_of_a_weak_bound_is_accepted():
-    d = Certificate(weights=np.ones(4), prices=None, groups=None)
-    found = check(upper_bound=1.0, certificate=d)
+    d = QuadraticProof(weights=np.ones(4), prices=None, groups=None)
+    found = check(upper_bound=1.0, proof=d)
     assert found.ok
     assert found.value <= found.upper_bound <= 1
 
@@ -59,11 +59,11 @@ def test_a_weak_proof_of_a_weak_bound_is_accepted():
     [
         ({"value": 0.02}, "efficiency is"),
         ({"upper_bound": theorem_3()[2] * 0.999}, "not proved"),
-        ({"certificate": Certificate(weights=np.ones(4), prices=None, groups=None)}, "not proved"),
-        ({"certificate": Certificate(weights=np.ones(3), prices=None, groups=None)}, "4 weights"),
-        ({"certificate": Certificate(weights=-np.eye(4), prices=None, groups=None)}, "not proved"),
+        ({"proof": QuadraticProof(weights=np.ones(4), prices=None, groups=None)}, "not proved"),
+        ({"proof": QuadraticProof(weights=np.ones(3), prices=None, groups=None)}, "4 weights"),
+        ({"proof": QuadraticProof(weights=-np.eye(4), prices=None, groups=None)}, "not proved"),
         (
-            {"certificate": Certificate(weights=np.ones(3), prices=None, groups=[0, 0, 1, 2])},
+            {"proof": QuadraticProof(weights=np.ones(3), prices=None, groups=[0, 0, 1, 2])},
             "merges symbols",
         ),
         ({"matrix": np.eye(4)}, "leakage"),
@@ -80,7 +80,7 @@ def test_false_claims_are_refused(changes, problem):
 def test_the_list_of_vertices_is_complete():
     """With a price on one symbol alone the best vertex is known: the symbol is full and as much else as fits."""
     pi = np.array([0.5, 0.3, 0.2])
-    claim = Certificate(weights=np.diag([0.0, 1e-6, 1e-6]), prices=np.array([0.0, 0.0, -1.0]), groups=None)
+    claim = QuadraticProof(weights=np.diag([0.0, 1e-6, 1e-6]), prices=np.array([0.0, 0.0, -1.0]), groups=None)
     found = check_quadratic(pi, 1.0, np.eye(3), np.full((3, 1), 1.0), 0.0, 1.0, claim)
     assert found.ok, found.problems
 
@@ -99,10 +99,10 @@ def test_weights_along_the_prior_prove_nothing(power):
     response = ex.theory.randomized_response_for_pml(prior, 0.5)
     value = ex.shares(prior, response)
     for proof in (
-        replace(design.certificate, weights=design.certificate.weights + 10.0**power * np.outer(pi, pi)),
-        replace(design.certificate, prices=design.certificate.prices + 10.0**power * pi),
+        replace(design.proof, weights=design.proof.weights + 10.0**power * np.outer(pi, pi)),
+        replace(design.proof, prices=design.proof.prices + 10.0**power * pi),
     ):
-        forged = replace(design, made=response, value=value, upper_bound=0.15, certificate=proof)
+        forged = replace(design, made=response, value=value, upper_bound=0.15, proof=proof)
         assert not ex.check_design(forged).ok
 
 
@@ -111,7 +111,7 @@ def test_weights_along_the_prior_prove_nothing(power):
 )
 def test_a_malformed_certificate_is_a_problem_not_an_exception(wrong):
     design = ex.design(ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2}), 0.5)
-    found = ex.check_design(replace(design, certificate=replace(design.certificate, **wrong)))
+    found = ex.check_design(replace(design, proof=replace(design.proof, **wrong)))
     assert not found.ok
     assert not found.proved
 
@@ -123,7 +123,7 @@ def test_labels_that_are_never_told_apart_have_no_efficiency_however_little_the_
     P = np.array([[0.5 + little, 0.5 - little, 0], [0.5 - little, 0.5 + little, 0], [0, 0, 1], [0, 0, 1]])
     together = np.zeros((4, 4))
     together[2:, 2:] = 1  # but the share of both is known without an error
-    proof = Certificate(weights=np.ones(4), prices=None, groups=None)
+    proof = QuadraticProof(weights=np.ones(4), prices=None, groups=None)
     each, both = (check_quadratic(pi, 20.0, A, P, 0.5, 1.0, proof).value for A in (np.eye(4), together))
     assert each == 0
     assert both == pytest.approx(1, rel=1e-6)
@@ -139,5 +139,5 @@ def test_the_share_of_a_rare_group_is_checked_to_all_digits(rare):
     p, total = Fraction(rare), sum(map(Fraction, pi.tolist()))
     q = (p * Fraction(3, 4) + (total - p) * Fraction(1, 4)) / total
     exact = float(p / total * (1 - p / total) * Fraction(1, 4) / (q * (1 - q)))
-    proof = Certificate(weights=np.ones(4), prices=None, groups=None)
+    proof = QuadraticProof(weights=np.ones(4), prices=None, groups=None)
     assert check_quadratic(pi, 20.0, A, P, exact, 1.0, proof).value == pytest.approx(exact, rel=1e-12, abs=0)

@@ -28,7 +28,7 @@ class Claimed:
     mechanism: ex.Mechanism
     value: float
     upper_bound: float
-    dual: object
+    proof: object
     prior_set: ex.PriorSet
 
 
@@ -106,7 +106,7 @@ def test_symbols_that_are_all_alike_are_proved_at_any_number(priors):
     assert found.ok, found
     assert found.proved
     assert "all alike" in found.how
-    lower = replace(design, upper_bound=design.upper_bound * (1 - 1e-6), dual=design.dual * (1 - 1e-6))
+    lower = replace(design, upper_bound=design.upper_bound * (1 - 1e-6), proof=design.proof * (1 - 1e-6))
     assert not ex.check_design(lower).ok
 
 
@@ -154,8 +154,8 @@ def test_a_design_for_the_nominal_prior_alone_leaks_too_much_over_the_set():
     [
         ({"value": DESIGN.value * (1 + 1e-7)}, "value is"),
         ({"upper_bound": DESIGN.upper_bound * (1 - 1e-7)}, "is not proved"),
-        ({"dual": DESIGN.dual + 1e-4 * np.eye(5)[0]}, "is not proved"),
-        ({"dual": None}, "needs a dual vector"),
+        ({"proof": DESIGN.proof + 1e-4 * np.eye(5)[0]}, "is not proved"),
+        ({"proof": None}, "needs a dual vector"),
         ({"epsilon": 0.8 - 1e-9}, "above epsilon"),
     ],
     ids=["value", "bound", "dual", "no dual", "epsilon"],

@@ -20,7 +20,7 @@ from tests.support.solving import mixture
 def checked(pi, epsilon, A, **options):
     pi = np.asarray(pi, dtype=float) / np.sum(pi)
     found = mixture(pi, epsilon, A, **options)
-    check = check_quadratic(pi, epsilon, A, found.matrix, found.value, found.upper, found.certificate)
+    check = check_quadratic(pi, epsilon, A, found.matrix, found.value, found.upper, found.proof)
     assert check.ok, check.problems
     assert 0 < found.value <= found.upper <= 1 + 1e-12
     inside = found.lifts[(found.lifts > 0) & (found.lifts < found.lifts.max())]

@@ -98,8 +98,8 @@ def test_enumeration_proves_its_optimum_by_a_dual_feasible_vector(program):
     assert_feasible(solution, pi, low, high)
     assert len(solution.weights) <= prior.size
     V = lift_vertices(pi, low, high)
-    assert (mu(V) - V @ solution.dual).max() <= rounded(program, 0)
-    assert solution.upper == math.fsum(solution.dual)
+    assert (mu(V) - V @ solution.proof).max() <= rounded(program, 0)
+    assert solution.upper == math.fsum(solution.proof)
     assert abs(solution.upper - solution.value) <= rounded(program, solution.value)
 
 
@@ -118,7 +118,7 @@ def test_column_generation_attains_the_optimum_of_enumeration_and_proves_it(prog
     assert_feasible(solution, prior.probabilities, low, high)
     assert solution.value == pytest.approx(best.value, rel=1e-9, abs=rounded(program, 0))
     assert solution.upper - solution.value <= rounded(program, solution.value)
-    assert math.fsum(solution.dual) <= solution.upper + 1e-15
+    assert math.fsum(solution.proof) <= solution.upper + 1e-15
 
 
 @pytest.mark.parametrize("utility", SEPARABLE, ids=lambda utility: utility.name)
@@ -204,7 +204,7 @@ def test_local_search_is_feasible_no_better_than_the_optimum_and_claims_nothing(
     assert_feasible(solution, prior.probabilities, low, high)
     assert solution.value <= best.value + rounded(program, best.value)
     assert solution.upper == math.inf
-    assert solution.dual is None
+    assert solution.proof is None
     # So few symbols have so few vertices that it finds all that matter.
     assert solution.value == pytest.approx(best.value, rel=1e-7, abs=rounded(program, best.value))
 
@@ -267,8 +267,8 @@ def test_the_master_program_is_the_linear_program_over_its_columns(program):
     if reference.status == 0:
         assert solution.value == pytest.approx(-reference.fun * master.scale, abs=1e-6 * master.scale)
     np.testing.assert_allclose(solution.weights @ V, 1, atol=1e-12)
-    assert (gains - V @ solution.dual).max() <= rounded(program, 0)
-    assert math.fsum(solution.dual) == pytest.approx(solution.value, abs=rounded(program, 0))
+    assert (gains - V @ solution.proof).max() <= rounded(program, 0)
+    assert math.fsum(solution.proof) == pytest.approx(solution.value, abs=rounded(program, 0))
 
 
 @given(programs(max_size=6))

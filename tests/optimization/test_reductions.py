@@ -79,8 +79,8 @@ def test_a_solution_over_any_blocks_is_one_over_the_symbols_and_its_bound_holds(
     assert value_of(problem, solution) == pytest.approx(solution.value, rel=1e-9, abs=1e-14)
     assert solution.value <= best.value * (1 + 1e-9) + 1e-14
     assert solution.upper >= best.value * (1 - 1e-9) - 1e-14
-    assert math.fsum(solution.dual) == pytest.approx(solution.upper, rel=1e-12)
-    assert (problem.mu(best.lifts) - best.lifts @ solution.dual).max() <= 1e-12
+    assert math.fsum(solution.proof) == pytest.approx(solution.upper, rel=1e-12)
+    assert (problem.mu(best.lifts) - best.lifts @ solution.proof).max() <= 1e-12
 
 
 FAST = [("geometric 0.8", 0.0, 1.5), ("Dirichlet", 0.5, 0.7)]
@@ -140,7 +140,7 @@ def test_the_better_of_two_solutions_has_the_larger_value_and_the_smaller_bound(
         assert best.value == 1.5
         assert best.upper == 2.0
         assert best.lifts is two.lifts
-        assert best.dual is one.dual
+        assert best.proof is one.proof
         assert (best.stats.rounds, best.stats.columns, best.stats.nodes) == (2, 4, 6)
         assert best.stats.interrupted
 

@@ -289,8 +289,8 @@ def test_no_admissible_column_is_found_above_the_dual_vector(n):
         found = ex.design(priors, 1.0, ex.mutual_information, tolerance=1e-2)
         assert_holds(priors, 1.0, found)
         assert found.gap < 0.3
-        assert found.upper_bound == pytest.approx(math.fsum(found.dual), rel=1e-9)
-        assert attack(priors, math.e, ex.mutual_information, found.dual, rng, 100) <= 1e-9
+        assert found.upper_bound == pytest.approx(math.fsum(found.proof), rel=1e-9)
+        assert attack(priors, math.e, ex.mutual_information, found.proof, rng, 100) <= 1e-9
 
 
 def test_columns_on_the_border_stay_there_and_others_are_moved_to_it():

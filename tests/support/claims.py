@@ -21,7 +21,7 @@ class Design:
     mechanism: ex.Mechanism
     value: float
     upper_bound: float
-    dual: object
+    proof: object
 
 
 def vertices(prior, c, low=0.0):

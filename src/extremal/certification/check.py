@@ -20,7 +20,6 @@ from ..model.levels import LIP, PML, Notion, check_epsilon
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import check_prior
 from ..model.prior_set import PriorSet
-from ..model.proof import Certificate
 from ..model.purpose import Purpose, shares
 from ..model.utility import (
     ExpectedGain,
@@ -47,8 +46,6 @@ class CheckedDesign(Claimed, Designed, Protocol):
 
     @property
     def utility(self) -> Utility | Purpose: ...
-    @property
-    def certificate(self) -> Certificate | None: ...
     @property
     def proven(self) -> bool: ...
 
@@ -177,7 +174,7 @@ def _check_utility(design: CheckedDesign) -> Check:
 
 
 def _check_purpose(design: CheckedDesign) -> Check:
-    """A certificate bounds the efficiency, for shares and whatever else is estimated."""
+    """Weights and prices bound the efficiency, for shares and whatever else is estimated."""
     prior, mechanism, purpose = design.prior, design.mechanism, design.utility
     assert isinstance(purpose, Purpose)  # which makes it one of its kind
     found = check_quadratic(
@@ -187,7 +184,7 @@ def _check_purpose(design: CheckedDesign) -> Check:
         mechanism.matrix,
         number(design.value),
         number(design.upper_bound),
-        design.certificate,
+        design.proof,
         design.prior_set,
     )
     problems, leakage = list(found.problems), found.leakage

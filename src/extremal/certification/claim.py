@@ -36,6 +36,7 @@ from ..model.levels import check_epsilon
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
+from ..model.proof import Proof
 from ..model.utility import FInformation, Utility, check_utility
 from .bounds import Bound, bound_over_set, raised, upper_bound
 from .separable import ULP
@@ -45,7 +46,7 @@ RELATIVE = 1e-9  # of itself, what a value or a bound may be off by
 
 
 class Claimed(Protocol):
-    """What a design claims: the mechanism has this value, no other exceeds the bound, the dual proves it."""
+    """What a design claims: the mechanism has this value, no other exceeds the bound, the dual vector proves it."""
 
     @property
     def mechanism(self) -> Mechanism: ...
@@ -54,7 +55,7 @@ class Claimed(Protocol):
     @property
     def upper_bound(self) -> float: ...
     @property
-    def dual(self) -> Floats | None: ...
+    def proof(self) -> Proof | None: ...
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def check_claim(
     if not claim > -math.inf:
         problems.append(f"upper bound must be a number, got {claim}")
     elif claim < math.inf:
-        y = _checked_dual(design.dual, prior.size, problems)
+        y = _checked_dual(design.proof, prior.size, problems)
         if y is not None:
             with np.errstate(all="ignore"):  # a bound that overflows proves nothing
                 bound = (
@@ -181,9 +182,9 @@ def _checked_question(
     """Prior, epsilon and the least lift, if all of it fits together."""
     prior, epsilon = check_prior(prior), check_epsilon(epsilon)
     check_utility(utility)
-    if not {"mechanism", "value", "upper_bound", "dual"} <= set(dir(design)):
+    if not {"mechanism", "value", "upper_bound", "proof"} <= set(dir(design)):
         raise MechanismError(
-            "must hold mechanism, value, upper_bound and dual",
+            "must hold mechanism, value, upper_bound and proof",
             parameter="design",
             given=repr(design)[:80],
             remedy="design() makes one",

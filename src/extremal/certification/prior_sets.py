@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .._common.types import Bools, Floats, Ints
 from ..model.prior_set import PriorSet
-from ..model.proof import Certificate
+from ..model.proof import QuadraticProof
 
 LISTED = 16  # symbols whose sets are listed
 ULP = 2.0**-52
@@ -25,19 +25,19 @@ AT_ONCE = 5000  # cells
 
 
 def most_over_set(
-    pi: Floats, c: float, W: Floats, certificate: Certificate, priors: PriorSet, problems: list[str]
+    pi: Floats, c: float, W: Floats, proof: QuadraticProof, priors: PriorSet, problems: list[str]
 ) -> tuple[Floats, float]:
     """W as it was used, and a number that tr(WC) of no mechanism for the set exceeds."""
-    if certificate.prices is None:
+    if proof.prices is None:
         return W, _by_symmetry(pi, c, W, priors, problems)
-    y = np.asarray(certificate.prices, dtype=np.float64)
+    y = np.asarray(proof.prices, dtype=np.float64)
     vectors = [np.asarray(v, dtype=np.float64) for v in (priors.center, priors.lower, priors.upper)]
     if any(v.shape != pi.shape for v in (*vectors, y)) or not np.isfinite(y).all():
-        problems.append("the certificate must hold one finite price for each symbol of the set")
+        problems.append("the proof must hold one finite price for each symbol of the set")
         return W, math.inf
-    if certificate.cells is None:
+    if proof.cells is None:
         return W, _by_list(pi, c, W, y, vectors, priors.radius / 2)
-    low, a = (np.asarray(v, dtype=np.float64) for v in (certificate.low, certificate.away))
+    low, a = (np.asarray(v, dtype=np.float64) for v in (proof.low, proof.away))
     if (
         a.ndim != 2
         or len(a) != len(pi)
@@ -47,7 +47,7 @@ def most_over_set(
         or np.abs(low - low.T).max() > 0
         or np.diagonal(low).any()
     ):
-        problems.append("the certificate must weigh products of two lifts by numbers >= 0")
+        problems.append("the proof must weigh products of two lifts by numbers >= 0")
         return W, math.inf
     square = a @ a.T
     high = np.maximum(-W - low - square, 0.0)
@@ -55,9 +55,9 @@ def most_over_set(
     W = np.diag(np.diagonal(W + square)) - low - high - square
     forms = _forms(vectors, priors.radius / 2)
     top = min(c, 1 / float(pi.min()))
-    leaves = _leaves(np.asarray(certificate.cells, dtype=np.float64), forms, top, a.shape)
+    leaves = _leaves(np.asarray(proof.cells, dtype=np.float64), forms, top, a.shape)
     if leaves is None:
-        problems.append("the cells of the certificate are malformed")
+        problems.append("the cells of the proof are malformed")
         return W, math.inf
     y = y + 2 * W.sum(axis=1)  # prices of lifts, not of lifts less 1
     parts = _CellForm(np.diagonal(W + square), y, a, low, high)
@@ -87,7 +87,7 @@ def _by_symmetry(pi: Floats, c: float, W: Floats, priors: PriorSet, problems: li
         or np.abs(W - w * np.eye(n)).max() > 0
         or not w > 0
     ):
-        problems.append("the certificate is for symbols that are all alike")
+        problems.append("the proof is for symbols that are all alike")
         return math.inf
     size = np.arange(1, n + 1)
     least = np.maximum(size * lower.min(), 1 - (n - size) * upper.max())

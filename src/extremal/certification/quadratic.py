@@ -3,7 +3,7 @@
 Shares no code with the solver and uses numpy alone. With lift vectors lambda = 1 + x and C the covariance of x over
 all symbols, the loss tr(A Sigma) of every mechanism is at least s^2 / m for any W, where m bounds tr(WC) for all
 mechanisms and s is the sum of the singular values of W^1/2 A^1/2 on vectors orthogonal to the prior. So the
-certificate needs no trust: a W, and prices y if m comes from a list of all lift vectors.
+proof needs no trust: a W, and prices y if m comes from a list of all lift vectors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from .._common.types import Floats, Ints
 from ..model.prior_set import PriorSet
-from ..model.proof import Certificate
+from ..model.proof import Proof, QuadraticProof
 from .claim import Check, error_of_rows, leakage_of, rounding_of
 from .prior_sets import largest_form, most_over_set
 
@@ -31,16 +31,16 @@ def check_quadratic(
     matrix: ArrayLike,
     value: float,
     upper_bound: float,
-    certificate: Certificate | None,
+    proof: Proof | None,
     priors: PriorSet | None = None,
 ) -> Check:
     """Whether a mechanism has this efficiency under epsilon-PML, and no other a larger one than the bound.
 
-    A certificate that is `over_set` proves a bound for mechanisms that keep epsilon for all of `priors`, see
-    prior_sets. Without a certificate the bound is 1, what direct answers are worth, or 0 where nothing may be told.
+    A proof that is `over_set` is for mechanisms that keep epsilon for all of `priors`, see prior_sets. Without one
+    the bound is 1, what direct answers are worth, or 0 where nothing may be told.
     """
     pi, P, A = (np.asarray(a, dtype=np.float64) for a in (probabilities, matrix, A))
-    how = "the efficiency of direct answers" if certificate is None else "the certificate of the design"
+    how = "the efficiency of direct answers" if proof is None else "the proof of the design"
     problems: list[str] = []
     if A.shape != (len(pi), len(pi)) or not np.isfinite(A).all() or not (A == A.T).all():
         problems.append("the purpose has no symmetric finite matrix")
@@ -63,12 +63,14 @@ def check_quadratic(
     if not (math.isfinite(value) and abs(found - value) <= RELATIVE * max(abs(found), abs(value)) + noise):
         problems.append(f"efficiency is {found:.12g}, not {value:.12g}")
     try:
-        if certificate is None:
+        if isinstance(proof, QuadraticProof):
+            bound = _bound(pi, epsilon, A, proof, priors, problems)
+        elif proof is None:
             bound = 1.0 if epsilon > 0 else 0.0
         else:
-            bound = _bound(pi, epsilon, A, certificate, priors, problems)
+            raise TypeError("a proof of another kind")
     except (ValueError, TypeError, IndexError, AttributeError, np.linalg.LinAlgError):
-        problems.append("the certificate is malformed")
+        problems.append("the proof is malformed")
         bound = math.inf
     if not bound <= upper_bound * (1 + RELATIVE):
         problems.append(f"upper bound {upper_bound:.12g} is not proved: {bound:.12g}")
@@ -140,46 +142,46 @@ def _bound(
     pi: Floats,
     epsilon: float,
     A: Floats,
-    certificate: Certificate,
+    proof: QuadraticProof,
     priors: PriorSet | None,
     problems: list[str],
 ) -> float:
-    """The upper bound that a certificate proves."""
-    if certificate.groups is not None:
-        groups = np.asarray(certificate.groups, dtype=np.int64)
+    """The upper bound that a proof proves."""
+    if proof.groups is not None:
+        groups = np.asarray(proof.groups, dtype=np.int64)
         first = np.unique(groups, return_index=True)[1]
         representative = first[groups]
         h = np.eye(len(pi)) - np.eye(len(pi))[representative]  # e_i less the first of its group
         change = h @ A
         if np.abs(change - change.mean(axis=1, keepdims=True)).max() > 1e-9 * np.abs(A).max():
-            problems.append("the certificate merges symbols that the purpose tells apart")
+            problems.append("the proof merges symbols that the purpose tells apart")
             return math.inf
         pi, A = np.asarray(np.bincount(groups, weights=pi), dtype=np.float64), A[np.ix_(first, first)]
     n = len(pi)
-    W = np.asarray(certificate.weights, dtype=np.float64)
+    W = np.asarray(proof.weights, dtype=np.float64)
     W = np.diag(W) if W.ndim == 1 else W
     if W.shape != (n, n) or not np.isfinite(W).all() or np.abs(W - W.T).max() > 1e-9 * np.abs(W).max():
-        problems.append(f"the certificate must hold {n} weights or a symmetric matrix of them")
+        problems.append(f"the proof must hold {n} weights or a symmetric matrix of them")
         return math.inf
     W = (W + W.T) / 2
     excess = min(math.expm1(min(epsilon, 700.0)), float((1 / pi - 1).max()))
-    if certificate.over_set:
-        if priors is None or certificate.groups is not None:
-            problems.append("the certificate is for a set of priors")
+    if proof.over_set:
+        if priors is None or proof.groups is not None:
+            problems.append("the proof is for a set of priors")
             return math.inf
-        W, most = most_over_set(pi, math.exp(min(epsilon, 700.0)), W, certificate, priors, problems)
-    elif certificate.prices is None:
+        W, most = most_over_set(pi, math.exp(min(epsilon, 700.0)), W, proof, priors, problems)
+    elif proof.prices is None:
         most = _by_entries(pi, excess, W)
     else:
         # Lift vectors less 1 are orthogonal to the prior. What W and y have along it proves nothing, and if it were
         # large it would drown the rest in rounding.
         off = np.eye(n) - np.multiply.outer(pi, pi) / float(pi @ pi)
-        prices = np.asarray(certificate.prices, dtype=np.float64)
+        prices = np.asarray(proof.prices, dtype=np.float64)
         alike = _alike(pi, W, prices)
         W = off @ W @ off
         y = off @ prices
         if not (np.isfinite(W).all() and np.isfinite(y).all()):
-            problems.append("the certificate must hold finite numbers")
+            problems.append("the proof must hold finite numbers")
             return math.inf
         most = _by_vertices(pi, excess, (W + W.T) / 2, y, alike)
     return min(1.0, _from_sum(pi, A, W, most))

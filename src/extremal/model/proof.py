@@ -1,16 +1,19 @@
-"""What proves an upper bound of the efficiency, in the order of the caller's symbols."""
+"""What proves an upper bound, in the order of the caller's symbols."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Union
 
 import numpy as np
 
 from .._common.types import Floats, Ints
 
+Proof = Union[Floats, "QuadraticProof"]  # of a utility, the dual vector; of an efficiency, weights
+
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class QuadraticProof:
     """W, as a vector where it is diagonal, and prices y where the proof is over all lift vectors.
 
     Without prices every variance and covariance is at its limit. With `groups` the proof is for the symbols merged into
@@ -34,7 +37,7 @@ class Certificate:
     away: Floats | None = None
     cells: Floats | None = None
 
-    def with_symbols(self, order: Ints) -> Certificate:
+    def with_symbols(self, order: Ints) -> QuadraticProof:
         """With cells that are split by symbol order[i] where it was i; all else is as it is."""
         if self.cells is None:
             return self

@@ -20,7 +20,7 @@ from ..model.lift_sets import PriorLifts, SetLifts
 from ..model.mechanism import Mechanism
 from ..model.mechanism import identity as identity_mechanism
 from ..model.prior import Prior
-from ..model.proof import Certificate
+from ..model.proof import QuadraticProof
 from ..model.purpose import Purpose
 from .closed_forms.symmetric import arranged, block_design, fullest
 from .effort import Effort, Stats, Why
@@ -63,13 +63,13 @@ def best_for_estimates(problem: Problem, effort: Effort) -> Found:
     if isinstance(lifts, SetLifts) and over_many:
         found = over_set(lifts, checked_loss(A, prior.size), problem.goal(effort), effort)
         mechanism = lifts.repaired(Mechanism(found.matrix, prior.labels))
-        return Found(found.method, mechanism, found.upper, None, found.certificate, found.stats)
+        return Found(found.method, mechanism, found.upper, found.proof, found.stats)
     found = best_mixture(prior.probabilities, epsilon, A, goal, effort)
     if epsilon >= prior.epsilon_max and np.count_nonzero(found.matrix) == prior.size:
         told = identity_mechanism(prior)
-        return Found("identity", told, found.upper, None, found.certificate, found.stats, 1.0)
+        return Found("identity", told, found.upper, found.proof, found.stats, 1.0)
     mechanism = PriorLifts(prior, epsilon).repaired(Mechanism(found.matrix, prior.labels))
-    return Found(found.method, mechanism, found.upper, None, found.certificate, found.stats)
+    return Found(found.method, mechanism, found.upper, found.proof, found.stats)
 
 
 def best_mixture(
@@ -126,7 +126,7 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort, start: Floats
     if true.alike and effort.rounds > 0:
         d = np.ones(true.size)
         upper = efficiency_bound(true, np.diag(d), most_by_entries(true, np.diag(d)))
-        rows, found = arranged(true, fullest(true), upper, Certificate(d), goal, effort)
+        rows, found = arranged(true, fullest(true), upper, QuadraticProof(d), goal, effort)
         if found is not None:
             return found
         start = rows if start is None else np.concatenate([start, rows])
@@ -136,7 +136,7 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort, start: Floats
         oracle = make_oracle(problem, true, 0 if many else PAIR_ROUNDS, effort, goal, ENOUGH * goal)
     except KeyboardInterrupt:
         effort.interrupted = True
-        proof, stats = Certificate(1 / true.most_variance), Stats(why=Why.INTERRUPTED)
+        proof, stats = QuadraticProof(1 / true.most_variance), Stats(why=Why.INTERRUPTED)
         return mixture_of(true, *simple, 1.0, proof, "randomized response", stats)
     if many and effort.rounds > 0:
         return equal_weights(oracle, simple, goal)
@@ -147,7 +147,7 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort, start: Floats
         problem=problem,
         true=true,
         goal=goal,
-        certificate=oracle.relaxation,
+        proof=oracle.relaxation,
         simple=simple,
     )
     return search_mixtures(search, oracle, start)
@@ -180,13 +180,13 @@ def known_mixture(problem: QuadraticProblem) -> Solution | None:
         y = simplex_prices(X, W)
         blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))
         upper = efficiency_bound(problem, W, most_by_vertices(problem, W, y, X, blur))
-        return mixture_of(problem, X, q, upper, Certificate(W, y), "simplex", NO_SEARCH)
+        return mixture_of(problem, X, q, upper, QuadraticProof(W, y), "simplex", NO_SEARCH)
     blocks = block_design(problem)
     if blocks is None:
         return None
     n, d = problem.size, np.ones(problem.size)
     upper = efficiency_bound(problem, np.diag(d), most_by_entries(problem, np.diag(d)))
-    return mixture_of(problem, blocks, np.full(n, 1 / n), upper, Certificate(d), "block design", NO_SEARCH)
+    return mixture_of(problem, blocks, np.full(n, 1 / n), upper, QuadraticProof(d), "block design", NO_SEARCH)
 
 
 def _slope(problem: QuadraticProblem, X: Floats, q: Floats) -> Floats:

@@ -23,7 +23,7 @@ from ..model.lift_sets import PriorLifts
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.proof import Certificate
+from ..model.proof import Proof, QuadraticProof
 from ..model.purpose import Purpose
 from ..model.utility import FInformation, Generator, Utility
 from ..theory.lift_vectors import ArcColumns, subset_sums
@@ -57,8 +57,7 @@ class Found:
     method: str
     made: Mechanism | BlockMechanism | Arcs
     upper: float | None = None
-    dual: Floats | None = None
-    certificate: Certificate | None = None
+    proof: Proof | None = None
     stats: Stats = NO_SEARCH
     value: float | None = None
     beyond_doubles: bool = False  # the bound says that the optimum is lost in rounding: it stays as it is
@@ -73,14 +72,15 @@ def finish(problem: Problem, found: Found, effort: Effort, begin: float) -> Desi
         assert isinstance(made, Mechanism)
         value = utility(problem.nominal, made)
     upper = found.upper
+    proof = found.proof
     if upper is None:
-        upper = value if found.dual is None else math.fsum(found.dual)
-    dual = found.dual
+        upper = math.fsum(proof) if isinstance(proof, np.ndarray) else value
     if isinstance(utility, Purpose):
         upper = checked_bound(min(upper, 1.0), value, blurred(value, problem.epsilon))
     else:
         if not found.beyond_doubles:
-            upper, dual = _settled_bound(problem, upper, dual, value)
+            assert not isinstance(proof, QuadraticProof)
+            upper, proof = _settled_bound(problem, upper, proof, value)
         if isinstance(made, Mechanism):
             made = pair_outputs(problem.nominal, made)
     proven = relative_gap(value, upper) <= problem.goal(effort) and not found.beyond_doubles
@@ -94,12 +94,11 @@ def finish(problem: Problem, found: Found, effort: Effort, begin: float) -> Desi
         made,
         value,
         upper,
-        dual,
+        proof,
         proven,
         replace(stats, seconds=time.perf_counter() - begin, why=why),
         problem.priors,
         problem.notion,
-        found.certificate,
     )
 
 
@@ -188,8 +187,8 @@ class Design:
     """A mechanism with what is proven about it: value <= best possible <= upper_bound.
 
     For a purpose such as shares the value is an efficiency, how many direct answers one report is worth, and
-    `certificate` proves the bound. For a utility `dual` does: dual . lambda >= mu(lambda) for every admissible lift
-    vector, and its sum is the bound. An upper_bound of inf means that nothing is proven. `proven`: the gap is within
+    `proof` holds the weights of a quadratic form. For a utility it is a dual vector: proof . lambda >= mu(lambda) for
+    every admissible lift vector, and its sum is the bound. An upper_bound of inf means that nothing is proven. `proven`: the gap is within
     the tolerance that was asked for. `stats` says what the search did and what stopped it early, if something did.
 
     Attributes
@@ -208,8 +207,8 @@ class Design:
         What it is worth: an efficiency, or the utility.
     upper_bound
         No mechanism within the limit is worth more; inf if nothing is proven.
-    dual
-        The proof of the bound, for a utility.
+    proof
+        What the bound follows from; None if nothing is proven.
     proven
         Whether the gap is within the tolerance.
     stats
@@ -218,8 +217,6 @@ class Design:
         The set of priors, if it was designed for one.
     notion
         What must not exceed epsilon.
-    certificate
-        The proof of the bound, for a purpose such as shares.
     """
 
     prior: Prior
@@ -229,12 +226,11 @@ class Design:
     made: Mechanism | BlockMechanism | Arcs = field(repr=False)
     value: float
     upper_bound: float
-    dual: Floats | None = field(repr=False)
+    proof: Proof | None = field(repr=False)
     proven: bool
     stats: Stats = NO_SEARCH
     prior_set: PriorSet | None = field(default=None, repr=False)
     notion: Notion = PML
-    certificate: Certificate | None = field(default=None, repr=False)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Design):

@@ -14,7 +14,7 @@ import numpy as np
 from .._common.types import Floats, Ints
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
-from ..model.proof import Certificate
+from ..model.proof import Proof
 from .effort import Effort, Stats, Why
 from .tuning import ROUND
 
@@ -34,9 +34,8 @@ class Solution:
     weights: Floats = field(repr=False)
     value: float
     upper: float
-    dual: Floats | None = field(default=None, repr=False)
+    proof: Proof | None = field(default=None, repr=False)
     stats: Stats = NO_SEARCH
-    certificate: Certificate | None = field(default=None, repr=False)
     method: str = ""
     multipliers: Floats | None = field(default=None, repr=False)
     block: Ints | None = field(default=None, repr=False)

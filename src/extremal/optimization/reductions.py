@@ -22,6 +22,7 @@ import numpy as np
 from .._common.types import Floats, Ints
 from ..errors import OptionError
 from ..model.levels import is_uniform
+from ..model.proof import QuadraticProof
 from ..model.purpose import direct_loss, explained, square_root
 from .finish import checked_bound
 from .generate import Solution
@@ -73,15 +74,15 @@ class Symbols:
     def back(self, found: Solution) -> Solution:
         """What was found for the groups, rows less 1, for the symbols: lift vectors, and the proof."""
         place = np.argsort(self.order)  # of each group among the sorted ones
-        proof = found.certificate
-        assert proof is not None
+        proof = found.proof
+        assert isinstance(proof, QuadraticProof)
         proof = proof.with_symbols(self.order)
 
         def pairs(M: Floats | None) -> Floats | None:
             return M if M is None else M[np.ix_(place, place)]
 
         W = proof.weights
-        certificate = replace(
+        of_symbols = replace(
             proof,
             weights=W[place] if W.ndim == 1 else W[np.ix_(place, place)],
             prices=None if proof.prices is None else proof.prices[place],
@@ -90,9 +91,7 @@ class Symbols:
             away=None if proof.away is None else proof.away[place],
         )
         lifts = (1 + found.lifts)[:, place[self.groups]]
-        return replace(
-            found, lifts=lifts, upper=checked_bound(found.upper, found.value), certificate=certificate
-        )
+        return replace(found, lifts=lifts, upper=checked_bound(found.upper, found.value), proof=of_symbols)
 
 
 def ridged(problem: QuadraticProblem) -> QuadraticProblem:

@@ -121,7 +121,7 @@ def _vertices(problem: Problem, effort: Effort) -> Found:
     best = extremal[int(np.argmax(values))]
     mechanism = Mechanism(best[:, best.max(axis=0) > 1e-12], prior.labels)
     program = enumerate_program(prior.probabilities, problem.low, problem.lifts.high, problem.mu)
-    return Found("vertices", mechanism, dual=program.dual)
+    return Found("vertices", mechanism, proof=program.proof)
 
 
 def _column_generation(problem: Problem, effort: Effort) -> Found:
@@ -173,7 +173,7 @@ def _solved(problem: Problem, solution: Solution) -> Found:
     if solution.block is not None:
         return _solved_in_blocks(problem, solution, Blocks(prior.labels, solution.block.astype(np.uint32)))
     mechanism = _reduced(problem, prior, solution)
-    return Found("", mechanism, solution.upper, solution.dual, stats=solution.stats)
+    return Found("", mechanism, solution.upper, solution.proof, stats=solution.stats)
 
 
 def _reduced(problem: Problem, prior: Prior, solution: Solution) -> Mechanism:
@@ -201,7 +201,7 @@ def _solved_in_blocks(problem: Problem, solution: Solution, blocks: Blocks) -> F
     names = numbered(whole.labels, between.shape[1]) if many else [place[k] for k in paired.outputs]
     named = BlockMechanism(blocks, Mechanism(paired.matrix, paired.inputs, names))
     made = named if whole.size > LARGEST_DENSE else named.dense()
-    return Found("", made, solution.upper, solution.dual, stats=solution.stats, value=value)
+    return Found("", made, solution.upper, solution.proof, stats=solution.stats, value=value)
 
 
 WAYS: dict[str, Callable[[Problem, Effort], Found]] = {
@@ -259,7 +259,7 @@ def best_over_set(problem: Problem, effort: Effort, lifts: SetLifts) -> Found:
     if mechanism.shape[1] > problem.nominal.size:
         mechanism = reduce_outputs(problem.nominal, mechanism, problem.utility)
     mechanism = lifts.repaired(mechanism)
-    return Found(f"robust {name}", mechanism, solution.upper, solution.dual, stats=solution.stats)
+    return Found(f"robust {name}", mechanism, solution.upper, solution.proof, stats=solution.stats)
 
 
 def _enumerated(problem: Problem, lifts: SetLifts) -> Solution:
@@ -303,7 +303,7 @@ def largest_under_ldp(problem: Problem, effort: Effort) -> Found:
     solution = listed_program(master, lifts, gains, problem.mu)
     every = SetLifts(PriorSet.at_least(prior, 0.0), problem.epsilon)
     mechanism = every.repaired(solution.mechanism(prior.labels))
-    return Found("staircase", mechanism, solution.upper, solution.dual)
+    return Found("staircase", mechanism, solution.upper, solution.proof)
 
 
 def largest_under_maximal_leakage(problem: Problem) -> Found:

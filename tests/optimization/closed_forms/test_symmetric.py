@@ -80,7 +80,7 @@ def test_a_proof_by_symmetry_needs_symmetry():
     skewed = ex.PriorSet.intervals([0.0] * 20, [0.9] + [1.0] * 19, nominal=ex.Prior.uniform(20))
     for wrong in (
         replace(found, prior_set=skewed),
-        replace(found, certificate=replace(found.certificate, weights=np.arange(1.0, 21))),
+        replace(found, proof=replace(found.proof, weights=np.arange(1.0, 21))),
     ):
         assert any("alike" in text for text in ex.check_design(wrong).problems)
     smaller = replace(found, prior_set=ex.PriorSet.at_least(20, 0.01))

@@ -54,7 +54,7 @@ def test_a_solution_over_classes_is_spread_over_all_symbols():
     assert len(lifts) <= len(pi)
     assert weights @ lifts == pytest.approx(np.ones(8), abs=1e-12)
     assert weights @ (ex.mutual_information.f(lifts) @ pi) == pytest.approx(solution.value, rel=1e-9)
-    assert len(np.unique(solution.dual)) == 2
+    assert len(np.unique(solution.proof)) == 2
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_column_generation_over_classes_agrees_with_enumeration(epsilon):
             assert found.gap <= 1e-6
             assert found.value == pytest.approx(listed.value, rel=1e-6)
             assert found.upper_bound >= listed.value * (1 - 1e-9)
-            assert found.upper_bound == pytest.approx(math.fsum(found.dual), rel=1e-9)
+            assert found.upper_bound == pytest.approx(math.fsum(found.proof), rel=1e-9)
             assert ex.epsilon_pml(priors, found.mechanism) <= epsilon + 1e-12
             assert found.mechanism.shape[1] <= priors.size
 

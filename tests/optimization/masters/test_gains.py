@@ -52,8 +52,8 @@ def test_the_program_attains_the_optimum_over_all_vertices_and_proves_it(task):
     assert solution.value == pytest.approx(best.value, abs=size)
     assert 0 <= solution.upper - solution.value <= size
     V = lift_vertices(pi, low, high)
-    assert (mu(V) - V @ solution.dual).max() <= size
-    assert math.fsum(solution.dual) <= solution.upper
+    assert (mu(V) - V @ solution.proof).max() <= size
+    assert math.fsum(solution.proof) <= solution.upper
     # One output for each decision, lifts within their bounds.
     assert len(solution.weights) <= len(gain)
     assert solution.lifts.min() >= low

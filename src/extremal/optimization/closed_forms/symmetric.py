@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ..._common.types import Floats, Ints
 from ...model.levels import is_uniform, rounding
-from ...model.proof import Certificate
+from ...model.proof import QuadraticProof
 from ..effort import Effort, Stats, Why
 from ..generate import Solution
 from ..masters.quadratic import distinct, mixture_of
@@ -57,12 +57,12 @@ PLANES = {
 }
 
 
-def farthest_bound(problem: QuadraticProblem, cone: SetLevels) -> tuple[float, Certificate]:
+def farthest_bound(problem: QuadraticProblem, cone: SetLevels) -> tuple[float, QuadraticProof]:
     """What no mechanism for a symmetric set exceeds under a uniform prior: all lift vectors have the largest |x|^2."""
     x = farthest(cone)
     most = float(x @ x) * (1 + 16 * problem.size * ULP)
     d = np.ones(problem.size)
-    return efficiency_bound(problem, np.diag(d), most), Certificate(d, over_set=True)
+    return efficiency_bound(problem, np.diag(d), most), QuadraticProof(d, over_set=True)
 
 
 def fullest(problem: QuadraticProblem) -> Floats:
@@ -164,7 +164,7 @@ def _loss(power: Floats, times: Floats) -> Floats:
 
 
 def arranged(
-    problem: QuadraticProblem, x: Floats, upper: float, proof: Certificate, goal: float, effort: Effort
+    problem: QuadraticProblem, x: Floats, upper: float, proof: QuadraticProof, goal: float, effort: Effort
 ) -> tuple[Floats, Solution | None]:
     """Arrangements of the best vector of alike symbols; and the design of equal weights that they are, unless a
     search may find one with fewer outputs: among few symbols that is worth it."""

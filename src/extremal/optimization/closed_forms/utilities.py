@@ -47,7 +47,7 @@ def constant(problem: Problem, effort: Effort) -> Found:
 def identity(problem: Problem, effort: Effort) -> Found:
     """epsilon >= epsilon_max: X itself. Lift vectors are all mixtures of e_i/pi_i, so y_i = pi_i mu(e_i/pi_i)."""
     pi = problem.nominal.probabilities
-    return Found("identity", identity_mechanism(problem.nominal), dual=pi * problem.mu(np.diag(1 / pi)))
+    return Found("identity", identity_mechanism(problem.nominal), proof=pi * problem.mu(np.diag(1 / pi)))
 
 
 def binary(problem: Problem, effort: Effort) -> Found:
@@ -57,7 +57,7 @@ def binary(problem: Problem, effort: Effort) -> Found:
         return _in_first_region(problem, mechanism, "binary")
     vertices = lift(problem.nominal, mechanism).T
     dual = np.asarray(np.linalg.solve(vertices, problem.mu(vertices)), dtype=np.float64)
-    return Found("binary", mechanism, dual=dual)
+    return Found("binary", mechanism, proof=dual)
 
 
 def high_privacy(problem: Problem, effort: Effort) -> Found:
@@ -79,7 +79,7 @@ def uniform(problem: Problem, effort: Effort) -> Found:
     mechanism = closed_form.uniform(prior, problem.epsilon)
     if prior.region(problem.epsilon) == 1 and tiny(problem):
         return _in_first_region(problem, mechanism, "uniform")
-    return Found("uniform", mechanism, dual=np.full(prior.size, utility(prior, mechanism) / prior.size))
+    return Found("uniform", mechanism, proof=np.full(prior.size, utility(prior, mechanism) / prior.size))
 
 
 def _in_first_region(problem: Problem, mechanism: Mechanism, name: str) -> Found:
@@ -99,7 +99,7 @@ def _in_first_region(problem: Problem, mechanism: Mechanism, name: str) -> Found
     mean = float(pi @ gains)
     off = mean - gains  # rounding in the mean would be divided by the spread, too
     dual = better_conditioned(np.asarray(pi * (mean + (off - float(pi @ off)) / spread)), pi, gains)
-    return Found(name, mechanism, dual=dual, value=mean if tiny(problem) else None)
+    return Found(name, mechanism, proof=dual, value=mean if tiny(problem) else None)
 
 
 def tiny(problem: Problem) -> bool:

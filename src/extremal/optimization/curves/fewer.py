@@ -100,6 +100,6 @@ def _made(design: Design, order: Ints, X: Floats, q: Floats) -> Design:
     P[order] = ((1 + X) * q[:, None]).T
     mechanism = Mechanism(P / P.sum(axis=1, keepdims=True), design.prior.labels)
     mechanism = problem.lifts.repaired(mechanism)
-    found = Found(design.method, mechanism, design.upper_bound, None, design.certificate, design.stats)
+    found = Found(design.method, mechanism, design.upper_bound, design.proof, design.stats)
     made = finish(problem, found, Effort(design.gap if design.proven else 0.0), time.perf_counter())
     return replace(made, proven=design.proven and made.gap <= design.gap, stats=design.stats)

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..._common.types import Floats, Ints
 from ...errors import SolverError
-from ...model.proof import Certificate
+from ...model.proof import QuadraticProof
 from ..effort import UNLIMITED, Effort, Stats, Why
 from ..generate import Search, Solution, generate
 from ..reductions import QuadraticProblem, efficiency
@@ -305,7 +305,7 @@ class QuadraticSearch(Search):
     problem: QuadraticProblem
     true: QuadraticProblem
     goal: float
-    certificate: Certificate
+    proof: QuadraticProof
     simple: tuple[Floats, Floats]
     rows: Floats = field(init=False)
     weights: Floats = field(init=False)  # to start from
@@ -344,10 +344,10 @@ class QuadraticSearch(Search):
         self.mixture, self.mixed, self.effort.value = found, self.rows, value
         return True
 
-    def offer(self, upper: float, certificate: Certificate) -> None:
+    def offer(self, upper: float, proof: QuadraticProof) -> None:
         """A bound on the efficiency, and its proof."""
         if upper < self.upper:
-            self.upper, self.certificate = upper, certificate
+            self.upper, self.proof = upper, proof
 
     def add(self, new: Floats) -> None:
         """Keep the rows that tell most, and add new ones."""
@@ -449,7 +449,7 @@ def search_mixtures(search: QuadraticSearch, oracle: MixingOracle, start: Floats
     stats, name = search.stats(search.tried, why), oracle.name
     if made is None or efficiency(true, *made) < least:
         made, name = search.simple, "randomized response"
-    return mixture_of(true, *made, search.upper, search.certificate, name, stats)
+    return mixture_of(true, *made, search.upper, search.proof, name, stats)
 
 
 def distinct(X: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -463,10 +463,10 @@ def mixture_of(
     X: Floats,
     q: Floats,
     upper: float,
-    certificate: Certificate,
+    proof: QuadraticProof,
     name: str,
     stats: Stats,
 ) -> Solution:
     """What was found, for the sorted and merged symbols: lifts are less 1."""
     value = efficiency(problem, X, q)
-    return Solution(X, q, value, upper, stats=stats, certificate=certificate, method=name)
+    return Solution(X, q, value, upper, stats=stats, proof=proof, method=name)

@@ -29,7 +29,7 @@ def prior_of(kind):
 def checked(prior, epsilon, found):
     A = np.eye(prior.size)
     proof = check_quadratic(
-        prior.probabilities, epsilon, A, found.matrix, found.value, found.upper, found.certificate
+        prior.probabilities, epsilon, A, found.matrix, found.value, found.upper, found.proof
     )
     assert proof.ok, proof.problems
     return found

@@ -7,7 +7,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification.quadratic import check_quadratic
-from extremal.model.proof import Certificate
+from extremal.model.proof import QuadraticProof
 from extremal.optimization.oracles.exchange.bounds import Listed, alike, efficiency_bound, most_by_vertices
 from extremal.optimization.problem import usual_gap
 from extremal.optimization.reductions import make_problem
@@ -33,7 +33,7 @@ def test_more_weights_prove_no_less_and_never_too_much(epsilon):
         assert best.value * (1 - 1e-9) <= proof.upper <= min(alone, before) * (1 + 1e-9)
         before = proof.upper
     assert before < 1
-    certificate = Certificate(proof.W, proof.y)
+    certificate = QuadraticProof(proof.W, proof.y)
     check = check_quadratic(pi, epsilon, np.eye(n), best.matrix, best.value, proof.upper, certificate)
     assert check.ok, check.problems
 

@@ -217,7 +217,7 @@ def test_the_bound_over_levels_holds_for_a_ball(with_cells):
     ],
 )
 def test_a_certificate_that_proves_less_is_refused(with_cells, change, problem):
-    wrong = replace(with_cells, certificate=change(with_cells.certificate))
+    wrong = replace(with_cells, proof=change(with_cells.proof))
     assert any(problem in text for text in ex.check_design(wrong).problems)
 
 

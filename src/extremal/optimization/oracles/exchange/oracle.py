@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...._common.types import Floats
-from ....model.proof import Certificate
+from ....model.proof import QuadraticProof
 from ....theory.lift_vectors import arc_columns
 from ...effort import Effort
 from ...masters.quadratic import MixingOracle, Mixture, QuadraticSearch
@@ -124,15 +124,15 @@ class ExchangeOracle(MixingOracle):
         if self.listed is not None and self.listed.best is not None and self.listed.best.upper < upper:
             best = self.listed.best
             upper = best.upper
-            search.offer(upper, Certificate(best.W, best.y))
+            search.offer(upper, QuadraticProof(best.W, best.y))
         self._work += rows**2 * (rows / 3 + 4 * n)
         self._gaps.append(upper * float(np.sum(self.true.loss * mixture.inverse)) / self.true.direct - 1)
 
     @property
-    def relaxation(self) -> Certificate:
+    def relaxation(self) -> QuadraticProof:
         """What proves `upper`."""
         W, d = self.relaxed.W, self.relaxed.d
-        return Certificate(W if np.count_nonzero(W - np.diag(d)) else d)
+        return QuadraticProof(W if np.count_nonzero(W - np.diag(d)) else d)
 
     def greedy(self, C: Floats, y: Floats, seed: int) -> Greedy:
         """Vertices one after another, which begin with the covariance C and the prices y."""

@@ -307,8 +307,8 @@ def _spread(
 ) -> Solution:
     """A solution of the merged problem as one of the full problem, its bound proven anew by chords."""
     upper, dual = math.inf, problem.analytic_dual()
-    for vector in (solution.dual, solution.multipliers):
-        if vector is not None:
+    for vector in (solution.proof, solution.multipliers):
+        if isinstance(vector, np.ndarray):
             y = problem.symmetric(vector[block] * problem.pi / merged.pi[block])
             delta = problem.chord_bound(y)
             if math.fsum(y) + delta < upper:
@@ -322,7 +322,7 @@ def _spread(
         delta = Lattice(problem, counts).price(y, target, most=2e9).bound
         if math.fsum(y) + delta < upper:
             upper, dual = math.fsum(y) + delta, y + delta * problem.pi
-    found = replace(solution, upper=upper, dual=dual)
+    found = replace(solution, upper=upper, proof=dual)
     if problem.size > MERGED_ONLY_FROM:
         return replace(found, block=block)  # a matrix of all symbols may not fit into memory
     return replace(found, lifts=solution.lifts[:, block])
@@ -331,5 +331,5 @@ def _spread(
 def _better(a: Solution, b: Solution) -> Solution:
     """The larger value with the smaller bound."""
     best = a if a.value > b.value else b
-    proof = a if a.upper < b.upper else b
-    return replace(best, upper=proof.upper, dual=proof.dual, stats=a.stats + b.stats)
+    bound = a if a.upper < b.upper else b
+    return replace(best, upper=bound.upper, proof=bound.proof, stats=a.stats + b.stats)

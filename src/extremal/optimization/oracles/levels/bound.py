@@ -24,7 +24,7 @@ import numpy as np
 
 from ...._common.types import Floats, Ints
 from ...._native.library import library, reads, record, writes
-from ....model.proof import Certificate
+from ....model.proof import QuadraticProof
 from ...effort import Effort
 from ...reductions import QuadraticProblem
 from ...set_levels import SetLevels
@@ -59,7 +59,7 @@ class LevelBound:
     true: QuadraticProblem
     cone: SetLevels
     upper: float = math.inf
-    certificate: Certificate | None = None
+    proof: QuadraticProof | None = None
     settled: bool = False  # whether another step is not worth it
     _relaxed: Relaxed | None = None  # of leaves, that no known vector stands for
     _leaves: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # that they stand for
@@ -94,7 +94,7 @@ class LevelBound:
         if upper < self.upper:
             self.upper = upper
             prices = weights.y - 2 * weights.W.sum(axis=1)
-            self.certificate = Certificate(
+            self.proof = QuadraticProof(
                 weights.W, prices, over_set=True, low=weights.low, away=weights.a, cells=cells
             )
         # What stood for a cell that was split since does not stand for its halves.
@@ -289,7 +289,7 @@ def bound(
 
     No vector of a cell has a larger lambda'W lambda - y.lambda than its bound. Ends when no leaf is above `target`,
     when there are `most` cells, or after so many seconds. The relaxed vectors are those of the leaves of largest
-    bounds, whose numbers come third. See certificate.Certificate for what the numbers of a cell mean; `slack` says how
+    bounds, whose numbers come third. See proof.QuadraticProof for what the numbers of a cell mean; `slack` says how
     precise they need to be. The tree grows from one that was made `before`, perhaps for other weights.
     """
     n = cone.size

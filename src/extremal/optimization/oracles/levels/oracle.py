@@ -14,7 +14,7 @@ from ...._common.types import Floats, Ints
 from ...._native.library import library, reads, record, writes
 from ....errors import SizeError
 from ....model.lift_sets import SetLifts
-from ....model.proof import Certificate
+from ....model.proof import QuadraticProof
 from ...closed_forms.symmetric import arrange, arranged, farthest, farthest_bound
 from ...effort import Effort
 from ...generate import Solution
@@ -100,7 +100,7 @@ class LevelsOracle(MixingOracle):
         if self.vertices is not None:
             W, y = mixture.whole
             upper = efficiency_bound(self.true, W, most_by_vertices(self.true, W, y, self.vertices))
-            search.offer(upper, Certificate(W, y, over_set=True))
+            search.offer(upper, QuadraticProof(W, y, over_set=True))
         if levels is None:
             return
         if thorough:
@@ -110,8 +110,8 @@ class LevelsOracle(MixingOracle):
                 if levels.settled or levels.upper <= enough or self.effort.pause():
                     break
                 levels.improve(search.rows, mixture.weights, goal, self.effort)
-        if levels.certificate is not None:
-            search.offer(levels.upper, levels.certificate)
+        if levels.proof is not None:
+            search.offer(levels.upper, levels.proof)
 
 
 def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solution:
@@ -146,7 +146,7 @@ def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solutio
         vertices = robust_vertices(priors, cone.c, LISTED_LEVELS)[:, symbols.order] - 1
     nominal = relax(problem, PAIR_ROUNDS, effort)
     upper = efficiency_bound(true, nominal.W, most_by_entries(true, nominal.W))
-    upper, proof = known or (upper, Certificate(nominal.W))
+    upper, proof = known or (upper, QuadraticProof(nominal.W))
     search = QuadraticSearch(
         effort=effort,
         aim=ENOUGH * goal,
@@ -154,7 +154,7 @@ def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solutio
         problem=problem,
         true=true,
         goal=goal,
-        certificate=proof,
+        proof=proof,
         simple=cone.simple(),
     )
     levels = None if vertices is not None else LevelBound(problem, true, cone)

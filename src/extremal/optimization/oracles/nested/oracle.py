@@ -119,7 +119,7 @@ def _merged(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solut
     if relative_gap(solution.value, start.upper) > BLOCKS_ENOUGH:  # blocks are too coarse: go on without them
         return _whole(f, lifts, goal, effort, start)
     stats = replace(solution.stats, why=Why.TIME) if effort.stopped else solution.stats
-    return replace(solution, lifts=solution.lifts[:, block], upper=start.upper, dual=start.dual, stats=stats)
+    return replace(solution, lifts=solution.lifts[:, block], upper=start.upper, proof=start.dual, stats=stats)
 
 
 def _held(priors: PriorSet, c: float) -> tuple[float, ...]:

@@ -188,8 +188,9 @@ class Design:
 
     For a purpose such as shares the value is an efficiency, how many direct answers one report is worth, and
     `proof` holds the weights of a quadratic form. For a utility it is a dual vector: proof . lambda >= mu(lambda) for
-    every admissible lift vector, and its sum is the bound. An upper_bound of inf means that nothing is proven. `proven`: the gap is within
-    the tolerance that was asked for. `stats` says what the search did and what stopped it early, if something did.
+    every admissible lift vector, and its sum is the bound. An upper_bound of inf means that nothing is proven.
+    `proven`: the gap is within the tolerance that was asked for. `stats` says what the search did and what stopped it
+    early, if something did.
 
     Attributes
     ----------

@@ -239,7 +239,9 @@ def test_a_lower_bound_on_lifts_is_kept_and_the_optimum_is_that_over_its_vertice
     best = listed(prior, epsilon, utility, low)
     high = max((1 - low * (1 - prior.probabilities.min())) / prior.probabilities.min(), 1.0)
     V = lift_vertices(prior.probabilities, low, min(math.exp(min(epsilon, 700)), high))
-    assert (utility.columns(prior, V.T) - V @ best.proof).max() <= 1e-12 * (1 + np.abs(best.proof).sum() * high)
+    assert (utility.columns(prior, V.T) - V @ best.proof).max() <= 1e-12 * (
+        1 + np.abs(best.proof).sum() * high
+    )
     for method in ("auto", "column-generation", "arc"):
         made = design_by(prior, epsilon, utility, oracle=method, tolerance=1e-10, notion=ex.LIP.above(low))
         assert_keeps_its_promises(made)

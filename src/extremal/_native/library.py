@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..errors import InstallationError
 from .sources import FOLDER, LIBRARY, source_digest
@@ -46,7 +46,7 @@ class Record(ctypes.Structure):
 
     __slots__ = ("given",)  # and no other attributes but its fields
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, **fields: Address | Record | float | None) -> None:
         super().__init__(**fields)
         self.given = fields
 
@@ -84,13 +84,13 @@ def _declared(statements: list[str]) -> list[tuple[str, str]]:
     return [(one[1], name) for one in found if one for name in one[2].split(",")]
 
 
-def record(name: str, **fields: Any) -> Any:
+def record(name: str, **fields: Address | Record | float | None) -> Record:
     """A struct of the C sources; fields that are not given are 0."""
     return declarations()[0][name](**fields)
 
 
 @cache
-def library() -> Any:
+def library() -> ctypes.CDLL:
     """The compiled functions, declared; an InstallationError if there are none that fit these sources."""
     if not LIBRARY.exists():
         raise _unusable(f"is missing: {LIBRARY}")
@@ -112,7 +112,7 @@ def _unusable(why: str) -> InstallationError:
     return InstallationError(f"the compiled part of extremal {why}", remedy=REMEDY)
 
 
-def reads(array: Any, dtype: Any, *shape: int) -> Address:
+def reads(array: ArrayLike, dtype: DTypeLike, *shape: int) -> Address:
     """Where compiled code reads an array's numbers: in the array, or in a copy if they lie otherwise than C wants."""
     array = np.asarray(array)
     flags = array.flags
@@ -125,7 +125,7 @@ def reads(array: Any, dtype: Any, *shape: int) -> Address:
     return Address(array)
 
 
-def writes(array: NDArray[Any], dtype: Any, *shape: int) -> Address:
+def writes(array: NDArray[Any], dtype: DTypeLike, *shape: int) -> Address:
     """Where compiled code changes an array: it must be contiguous, aligned and writeable, for it is not copied."""
     flags = array.flags
     if array.dtype != dtype or array.shape != shape or not (flags.c_contiguous and flags.behaved):

@@ -269,9 +269,10 @@ def rounding_of(worth: Callable[[Floats], Floats], P: Floats) -> float:
 
 def number(claim: object) -> float:
     """The number claimed; what is none is not a number, and so is equal to nothing that can be measured."""
-    real = isinstance(claim, int | float | np.integer | np.floating) and not isinstance(claim, bool)
+    if isinstance(claim, bool) or not isinstance(claim, int | float | np.integer | np.floating):
+        return math.nan
     try:
-        return float(claim) if real else math.nan  # type: ignore[arg-type]
+        return float(claim)
     except OverflowError:  # an int that no double holds
         return math.nan
 

@@ -7,12 +7,11 @@ h(A) = max(center(A) - moved, lower(A), 1 - upper(rest)). See vertices for why t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._common.types import Floats, Ints
-from .._native.library import reads, record
+from .._native.library import Record, reads, record
 from ..model.levels import EQUAL, bounded_exp
 from ..model.prior_set import PriorSet
 
@@ -48,7 +47,7 @@ class SetLevels:
         return len(self.pi)
 
     @property
-    def compiled(self) -> Any:
+    def compiled(self) -> Record:
         """The same as compiled code takes it."""
         vectors = {"pi": self.pi, "center": self.center, "lower": self.lower, "upper": self.upper}
         return record(

@@ -24,12 +24,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...._common.types import Bools, Floats
-from ...._native.library import library, reads, record, writes
+from ...._native.library import Record, library, reads, record, writes
 from ....model.levels import is_uniform
 from ...effort import UNLIMITED, Effort
 from ...reductions import QuadraticProblem
@@ -151,7 +150,7 @@ def _with_pairs(problem: QuadraticProblem, d: Floats, rounds: int, effort: Effor
         slope = np.concatenate([np.diagonal(found[1]) - a, -found[1][upper] - limit[upper]])
         return (cost * unit) @ z - 2 * found[0], -slope * unit
 
-    def look(xk: Any) -> None:
+    def look(xk: Floats) -> None:
         if effort.pause():
             raise StopIteration
 
@@ -351,7 +350,7 @@ def alike(problem: QuadraticProblem) -> Bools:
     return same
 
 
-def form(pi: Floats, excess: float, W: Floats, y: Floats) -> Any:
+def form(pi: Floats, excess: float, W: Floats, y: Floats) -> Record:
     """x'Wx - y.x over {-1 <= x <= excess, pi . x = 0}; W must be symmetric."""
     n = len(pi)
     if n == 0:

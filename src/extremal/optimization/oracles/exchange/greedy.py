@@ -19,12 +19,11 @@ weights and prices know only these.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from ...._common.types import Floats, Ints
-from ...._native.library import library, reads, writes
+from ...._native.library import Record, library, reads, writes
 from ...effort import Effort
 from ...masters.quadratic import balance, inverse_covariance, least_squares
 from ...reductions import QuadraticProblem, efficiency
@@ -232,7 +231,7 @@ def priced(problem: QuadraticProblem, X: Floats, q: Floats) -> tuple[Floats, Flo
     return W, np.append(0.0, least_squares((E.T * q) @ E, E.T @ (q * gain))[1:])
 
 
-def climb(objective: Any, pull: Floats, total: Floats, first: int, sweeps: int, X: Floats) -> None:
+def climb(objective: Record, pull: Floats, total: Floats, first: int, sweeps: int, X: Floats) -> None:
     """Move every row of X to a vertex of larger z'Wz - y.z, z = pi * x, in place, by exchanges of mass.
 
     `objective` is a `form` in z. `total` is the sum of rows so far and grows; `pull` times it is added to the prices y.

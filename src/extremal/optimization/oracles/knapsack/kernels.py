@@ -10,13 +10,12 @@ of the table holds f at low + (mid - low) s^2, mid = (low + 1)/2, row 1 at 1 - (
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...._common.types import Bools, Floats, Ints
-from ...._native.library import library, reads, record, writes
+from ...._native.library import Record, library, reads, record, writes
 from ....errors import SizeError
 
 LARGEST_SEARCH = 10_000  # symbols
@@ -24,7 +23,7 @@ LARGEST_TABLED = 24  # symbols: 2^24 subsets take 1 GB
 LARGEST_LISTED = 26  # symbols whose vertices are listed: more would not fit into memory
 
 
-def pricing(pi: Floats, y: Floats, low: float, high: float, table: Floats) -> Any:
+def pricing(pi: Floats, y: Floats, low: float, high: float, table: Floats) -> Record:
     """A pricing problem: f by its table, masses and prices."""
     n, points = len(pi), table.shape[-1]
     if points < 2:
@@ -54,7 +53,7 @@ def _check_sizes(n: int, tabled: int, searched: int) -> None:
         )
 
 
-def _columns(sets: Bools, partial: Ints, values: Floats) -> Any:
+def _columns(sets: Bools, partial: Ints, values: Floats) -> Record:
     rows, n = sets.shape
     return record(
         "columns",
@@ -66,7 +65,7 @@ def _columns(sets: Bools, partial: Ints, values: Floats) -> Any:
 
 
 def search(
-    problem: Any, threshold: float, each: int, most_nodes: int, only_best: bool, tabled: int
+    problem: Record, threshold: float, each: int, most_nodes: int, only_best: bool, tabled: int
 ) -> tuple[Bools, Ints, Floats, int, float]:
     """Columns of profit above `threshold`, up to `each` for every partial symbol, and a bound on all others.
 
@@ -91,7 +90,9 @@ def search(
     return sets[:count].copy(), partial[:count].copy(), values[:count].copy(), found.nodes, found.bound
 
 
-def neighbourhoods(problem: Any, tries: int, free: int, tabled: int, seed: int) -> tuple[Bools, Ints, Floats]:
+def neighbourhoods(
+    problem: Record, tries: int, free: int, tabled: int, seed: int
+) -> tuple[Bools, Ints, Floats]:
     """Good columns by large-neighbourhood search, one for each try: (sets, partial symbols, reduced values).
 
     Tries that lead to nothing have the value -inf.
@@ -169,7 +170,9 @@ def vertex_sets(room: Floats, n: int, noise: float) -> tuple[NDArray[np.int32], 
     return sets[:count].copy(), starts
 
 
-def vertex_table(sets: NDArray[np.int32], starts: Ints, gain: Floats, above: Floats, scratch: Floats) -> Any:
+def vertex_table(
+    sets: NDArray[np.int32], starts: Ints, gain: Floats, above: Floats, scratch: Floats
+) -> Record:
     """A table of vertices: what the partial symbol of each gains, and has above low. `scratch` is room to work in."""
     n, count = len(starts) - 1, len(sets)
     if not 1 <= n <= LARGEST_LISTED:
@@ -187,7 +190,7 @@ def vertex_table(sets: NDArray[np.int32], starts: Ints, gain: Floats, above: Flo
 
 
 def vertex_price(
-    table: Any, profit: Floats, y: Floats, threshold: float, each: int
+    table: Record, profit: Floats, y: Floats, threshold: float, each: int
 ) -> tuple[Ints, Floats, float]:
     """The `each` vertices of largest profit above the threshold for every partial symbol, and the largest profit.
 

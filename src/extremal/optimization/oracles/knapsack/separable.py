@@ -15,12 +15,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...._common.types import Bools, Floats, Ints
+from ...._native.library import Record
 from ....model.levels import rounding
 from ....theory.lift_vectors import subset_sums
 from ...tuning import CELLS, FRACTION, LARGEST_TABLE, LARGEST_TRACE, VERTICES_TABLED
@@ -120,7 +120,7 @@ class Separable:
         points = np.stack((self.low + half * squares, 1 - half * squares, 1 + (self.high - 1) * squares))
         return np.asarray(self.f(points.ravel()), dtype=np.float64).reshape(points.shape)
 
-    def compiled(self, y: Floats) -> Any:
+    def compiled(self, y: Floats) -> Record:
         """The pricing problem with these prices, as compiled code takes it."""
         return kernels.pricing(self.pi, y, self.low, self.high, self.table)
 

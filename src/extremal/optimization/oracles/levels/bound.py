@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -164,7 +163,7 @@ class LevelBound:
 
         least = np.concatenate([np.full(n, 1e-9), np.full((1 + RANK) * n, -np.inf), np.zeros(n * (n - 1))])
 
-        def look(xk: Any) -> None:
+        def look(xk: Floats) -> None:
             if effort.pause():
                 raise StopIteration
 

@@ -66,7 +66,7 @@ window.model = model;
 SurveyUI.renderSurvey(model, document.getElementById("survey"));
 """
 JSPSYCH_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Health</title>
-<script src="/jspsych.js"></script><script type="module" src="/host.js"></script>"""
+<script src="/jspsych-host.js"></script><script type="module" src="/host.js"></script>"""
 JSPSYCH_HOST = """
 import ExtremalPlugin from "/package/jspsych.js";
 const jsPsych = jsPsychModule.initJsPsych({ on_finish: () => {
@@ -98,7 +98,7 @@ def files(package, hosts):
         "survey.core.js": "survey-core/survey.core.min.js",
         "survey.css": "survey-core/survey-core.min.css",
         "survey-js-ui.js": "survey-js-ui/survey-js-ui.min.js",
-        "jspsych.js": "jspsych/dist/index.browser.min.js",
+        "jspsych-host.js": "jspsych/dist/index.browser.min.js",
     }.items():
         found[f"/{name}"] = (hosts / path).read_text(encoding="utf-8")
     return {**found, "/mechanism.json": MECHANISM.to_json()}

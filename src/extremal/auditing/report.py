@@ -27,7 +27,7 @@ from .audit import Audit, audit
 from .disclosure import Disclosure
 from .figures import plain
 from .pictures import NARROW, WIDTH
-from .text import MOST_NAMES, Cells, chance, number, quoted, share_of
+from .text import MOST_NAMES, Cells, Figures, chance, number, percentage, quoted, share_of
 from .text import names as listed
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ def _subject(made: Audit, source: str) -> str:
 
 
 def promise_boxes(made: Audit) -> list[Box]:
-    """What is promised, and beside it what the promise leaves open."""
+    """What a guess gains, what is promised, and what the promise leaves open."""
     figures = made.to_dict()
     found = figures["certainty"]["disclosures"]
     share = figures["certainty"]["probability_that_some_answer_is_excluded"]
@@ -88,7 +88,23 @@ def promise_boxes(made: Audit) -> list[Box]:
     )
     if figures["disclosed"]:
         first = Box("No protection", "True answers", "", audit_text.promise(figures), alarm=True)
-    return [first, Box(CERTAIN, *ruled_out, left_open)]
+    return [
+        *([] if figures["disclosed"] else [guess_box(figures)]),
+        first,
+        Box(CERTAIN, *ruled_out, left_open),
+    ]
+
+
+def guess_box(figures: Figures) -> Box:
+    """How often the best guess at the answer is right, without a report and with one."""
+    secret = figures["guessing"]["secret"]
+    before, worst = percentage(secret["before"]), percentage(secret["after_worst_report"])
+    return Box(
+        "The best guess",
+        f"{before} → {worst}",
+        "right without a report, and after the report that helps most",
+        [f"On average over reports it is right in {percentage(secret['after_on_average'])} of cases."],
+    )
 
 
 def prior_section(made: Audit) -> Section:

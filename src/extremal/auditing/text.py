@@ -86,6 +86,11 @@ def share_of(share: float) -> str:
     return "< 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.3g} %"
 
 
+def percentage(p: float) -> str:
+    """A probability as a share of people or reports, never rounded to nobody or everybody."""
+    return share_of(p).replace("> ", "more than ").replace("< ", "less than ")
+
+
 def sentence_case(text: str) -> str:
     return text[:1].upper() + text[1:]
 
@@ -104,10 +109,7 @@ def short(figures: Figures) -> str:
         lines = ["leakage 0: no report says anything about the answer"]
     found = figures["certainty"]["disclosures"]
     if found:
-        before = chance(found[0]["possible_probability"])
-        lines.append(
-            f"certainty: {ruled_out(figures)}; the least likely thing that one makes certain had probability {before}"
-        )
+        lines.append(f"certainty: {ruled_out(figures)}; {least_certain(figures)}")
     else:
         lines.append(f"certainty: {ruled_out(figures)}")
     if figures["certainty"]["near_certainty"] is not None:
@@ -188,25 +190,20 @@ def promise(figures: Figures) -> list[str]:
             f"factor of {raised} is true, but with this prior it excludes next to nothing."
         ]
     worst, silent = figures["worst_case"], figures["factor"] <= SILENT
-    lines = [
-        f"Each person's answer, one of {n}{_in_blocks(figures)}, is replaced by a random report, one of {m}. Whoever "
-        "sees a report, "
-        "and whatever they want to find out about the answer, "
-        + (
-            "learns nothing from it."
-            if silent
-            else f"their chance of guessing right grows at most by a factor of {raised} "
-            f"(pointwise maximal leakage ε = {at_most(figures['epsilon'])} nats){_for_every_prior(figures)}."
-        )
-    ]
+    told = (
+        "It tells nothing about the answer."
+        if silent
+        else f"No report makes any guess about the answer more than {raised} times as likely to be right "
+        f"(ε = {at_most(figures['epsilon'])} nats){_for_every_prior(figures)}."
+    )
+    lines = [f"A random report, one of {m}, replaces the answer, one of {n}{_in_blocks(figures)}. {told}"]
     if silent:
         return lines
     if figures["prior_set"] is None:
         return [
             *lines,
-            f"This bound is attained: after the report {quoted(worst['report'])}, the answer "
-            f"{quoted(worst['symbol'])} is {raised} times as likely as before, "
-            f"{chance(worst['after'])} instead of {chance(worst['before'])}.",
+            f"That far goes the report {quoted(worst['report'])}: the answer {quoted(worst['symbol'])} is "
+            f"{percentage(worst['after'])} likely after it, {percentage(worst['before'])} before.",
         ]
     return [
         *lines,
@@ -222,11 +219,16 @@ def left_open(figures: Figures) -> list[str]:
     found = figures["certainty"]["disclosures"]
     lines = []
     if found:
-        before = chance(found[0]["possible_probability"])
-        lines.append(f"The least likely thing that a report makes certain had probability {before} before.")
+        lines.append(f"{sentence_case(least_certain(figures))}.")
     if figures["certainty"]["near_certainty"] is not None:
         lines.append(f"A report can make an answer nearly certain: {nearly_certain(figures)}.")
     return lines
+
+
+def least_certain(figures: Figures) -> str:
+    """What a report may make certain, by how common it is."""
+    before = figures["certainty"]["disclosures"][0]["possible_probability"]
+    return f"nothing becomes certain that was true of fewer than {at_least(100 * before)} % of people"
 
 
 def nearly_certain(figures: Figures) -> str:
@@ -284,9 +286,11 @@ def _certainty(figures: Figures) -> list[str]:
         return lines
     first = found[0]
     lines.append(
-        f"This mechanism does rule out answers. {sentence(first)} This is the least likely event that any "
-        "report confirms. An attribute becomes certain when it is the same for all answers that stay possible."
+        f"{sentence_case(ruled_out(figures))}. {sentence(first)} {sentence_case(least_certain(figures))}."
     )
+    if first["possible_count"] > 1:
+        remaining = names(first["possible"], first["possible_count"])
+        lines.append(f"Whatever is true of all answers that remain is certain: here of {remaining}.")
     others = [f"- {sentence(d)}" for d in found[1:MOST_ROWS]]
     if len(found) > MOST_ROWS:
         others.append(f"- … and {len(found) - MOST_ROWS} more")
@@ -306,11 +310,9 @@ def sentence(disclosure: Figures) -> str:
     certain = "for certain" if disclosure["left"] == 0 else "almost for certain"
     one_of = "" if possible == 1 else "one of "
     answers = names(disclosure["possible"], possible)
-    known = f"the answer is {one_of}{answers} {certain}, which had probability {chance(kept)}"
-    return (
-        f"{what} {names(disclosure['excluded'], out)} (probability {chance(1 - kept)} before): {known}. "
-        f"It happens with probability {chance(disclosure['probability'])}."
-    )
+    known = f"the answer is {one_of}{answers} {certain}, which is true of {percentage(kept)} of people"
+    often = f"{percentage(disclosure['probability'])} of reports do that"
+    return f"{what} {names(disclosure['excluded'], out)}: {known}. {often}."
 
 
 def _spread(figures: Figures) -> list[str]:

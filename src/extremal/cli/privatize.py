@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import extremal as ex
-from extremal._common.words import counted
+from extremal._common.words import counted, factor
 from extremal.errors import FileError, OptionError, ValuesError
 
 from . import advice, options, show
@@ -264,13 +264,15 @@ class PrivatizeResult:
                 show.warnings(out, [_disclosed(name, c)])
                 continue
             now = (
-                f"columns {show.name_of(name)} now hold one joint report instead of the answers"
+                f"columns {show.name_of(name)} now hold one random report for each person"
                 if isinstance(name, tuple)
-                else f"column {show.name_of(name)} now holds reports, not answers"
+                else f"column {show.name_of(name)} now holds random reports"
             )
-            under = "every prior" if c.prior is None else "the prior in the mechanism file"
-            leaks = f"none leaks more than {show.nats(c.epsilon)} under {under}"
-            show.facts(out, [f"{now}: {leaks}"])
+            known = "" if c.prior is None else "to somebody who knows only how common the answers are, "
+            show.facts(
+                out,
+                [f"{now}: {known}no guess gets more than {factor(c.epsilon)} times as likely to be right"],
+            )
         show.sentences(out, self.notes())
 
 

@@ -167,17 +167,18 @@ def _style(p: float) -> str:
 
 
 def leakage_table(out: Console, audit: ex.Audit) -> RenderableType:
-    """Each report with how often it occurs, what it leaks, and a bar as long as that; the most frequent first.
+    """Each report with how often it occurs, what it leaks, and a bar as long as that, in the order of the mechanism.
 
-    Of many reports those that leak the same share a line.
+    Of many reports those that leak the same share a line, the most frequent first.
     """
     full = max(audit.prior.epsilon_max, audit.epsilon, 1e-300)
+    many = len(audit.outcomes) > MOST_SINGLE
     groups: dict[Any, list[Any]] = {}
-    for k, o in enumerate(sorted(audit.outcomes, key=lambda o: -o.probability)):
-        groups.setdefault(f"{o.leakage:.4f}" if len(audit.outcomes) > MOST_SINGLE else k, []).append(o)
-    lines = sorted(
-        ((sum(o.probability for o in group), group) for group in groups.values()), key=lambda x: -x[0]
-    )
+    for k, o in enumerate(audit.outcomes):
+        groups.setdefault(f"{o.leakage:.4f}" if many else k, []).append(o)
+    lines = [(sum(o.probability for o in group), group) for group in groups.values()]
+    if many:
+        lines.sort(key=lambda line: -line[0])
     rows = [
         (
             name_of(group[0].output) if len(group) == 1 else f"{len(group)} reports",

@@ -46,7 +46,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Forgery:
-    """What the report of stage 2 leaks under the supposed shares if some of the reports of stage 1 are made up."""
+    """What the report of a later stage leaks at most under the supposed shares if some reports are made up."""
 
     question: str
     forged: float
@@ -73,7 +73,7 @@ class Outlook:
         }
 
     def sentences(self, total: float) -> list[str]:
-        """What to know beside the table."""
+        """What to know beside the table; `total` is what all reports of one person leak together."""
         ends = ", ".join(f"{end:,}" for end in self.learn.stages)
         told = [
             f"Stages end after {ends} people; the last one takes the rest. Stage 1 leaks at most {self.first:.4g} nats "
@@ -88,7 +88,7 @@ class Outlook:
                 if forgery.question == name
             )
             told.append(
-                f"{name}: if so many reports of stage 1 were made up, one of stage 2 could leak, in nats: {levels}."
+                f"{name}: if so many reports of each stage were made up, later ones could leak, in nats: {levels}."
             )
         return told
 
@@ -146,10 +146,7 @@ def _case(published: Published, question: Asked, words: str, prior: Prior) -> Ca
     learn, people = published.learn, published.people
     assert learn is not None
     assert people is not None
-    used, pairs = [question.mechanisms[0]], []
-    for start, end in pairwise([0, *learn.stages]):
-        pairs.append((used[-1], _expected(used[-1], prior, end - start)))
-        used.append(_next(published, question, pairs))
+    used = _stages(published, question, prior)
 
     def asked(number: float) -> Mechanism:
         """What so many people answer by."""
@@ -184,7 +181,7 @@ def _error(matrix: Mechanism, prior: Prior, targets: Floats) -> float:
     return float((standard_errors(Channel(matrix.matrix, prior.probabilities), targets, 1.0) ** 2).sum())
 
 
-def _expected(certified: Certified, prior: Prior, people: int, forged: int = 0) -> dict[Any, int]:
+def _expected(certified: Certified, prior: Prior, people: int, forged: int) -> dict[Any, int]:
     """How often each report comes, up to rounding, if some are the one that speaks most for the rarest answer."""
     matrix = certified.mechanism.matrix
     q = prior.probabilities @ matrix
@@ -194,17 +191,21 @@ def _expected(certified: Certified, prior: Prior, people: int, forged: int = 0) 
     return dict(zip(certified.outputs, counts.tolist(), strict=True))
 
 
-def _next(published: Published, question: Asked, pairs: list[tuple[Certified, Any]]) -> Certified:
+def _stages(published: Published, question: Asked, prior: Prior, forged: float = 0.0) -> list[Certified]:
+    """The mechanisms of all stages, after the reports that are expected, of which this share is forged."""
     assert published.learn is not None
-    try:
-        return learned(question, pairs, published.learn, published.level)
-    except ExtremalError:
-        return question.mechanisms[0]
+    used: list[Certified] = [question.mechanisms[0]]
+    pairs: list[tuple[Certified, Any]] = []
+    for start, end in pairwise([0, *published.learn.stages]):
+        pairs.append((used[-1], _expected(used[-1], prior, end - start, int(forged * (end - start)))))
+        try:
+            used.append(learned(question, pairs, published.learn, published.level))
+        except ExtremalError:
+            used.append(question.mechanisms[0])
+    return used
 
 
 def _leaks(published: Published, question: Asked, prior: Prior, forged: float) -> float:
-    """What a report of stage 2 leaks under these shares."""
-    assert published.learn is not None
-    first, size = question.mechanisms[0], published.learn.stages[0]
-    found = _next(published, question, [(first, _expected(first, prior, size, int(forged * size)))])
-    return epsilon_pml(prior, found.mechanism)
+    """What a report of a later stage leaks at most under these shares."""
+    _, *later = _stages(published, question, prior, forged)
+    return max(epsilon_pml(prior, certified.mechanism) for certified in later)

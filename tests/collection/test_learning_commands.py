@@ -1,0 +1,227 @@
+"""The commands and the page of a survey that learns its priors."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import extremal as ex
+
+pytest.importorskip("starlette")
+
+from extremal.collection.learning import go_on
+from extremal.collection.server import running
+from extremal.collection.store import create_store, open_store, read_store
+from extremal.errors import ValuesError
+from tests.support.browser import PHONE, Device
+from tests.support.cli_cases import refuse, run
+from tests.support.learners import SURVEY, answered, learning, submissions
+
+SURE = 'between = { yes = "1% to 60%" }\n'
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a survey that was checked."""
+    monkeypatch.chdir(tmp_path)
+    Path("survey.toml").write_text(SURVEY)
+    learning(tmp_path)
+    return tmp_path
+
+
+def test_the_check_tells_what_learning_costs_and_is_worth(here):
+    done = run("survey", "check", "survey.toml", "--json")
+    assert done.status == 0, done.err
+    facts = json.loads(done.out)
+    found = facts["learn"]
+    assert facts["epsilon"] == pytest.approx(0.7 + 0.8 + 0.7)  # the largest total, of every stage
+    assert found["first_stage_epsilon"] == pytest.approx(0.8, abs=1e-12)
+    assert (found["stages"], found["forged"], found["drift"], found["delta"]) == ([200, 600], 0, 0.05, 0.05)
+    assert facts["people_needed"]["smokes"] == max(
+        case["with_it"] for case in found["cases"] if case["question"] == "smokes"
+    )
+    assert {case["question"] for case in found["cases"]} == {"smokes", "mood"}
+    for case in found["cases"]:
+        assert case["times"] > 1
+        assert case["with_it"] <= case["without"]
+    levels = [row["leaks"] for row in found["if_forged"] if row["question"] == "smokes"]
+    assert [row["forged"] for row in found["if_forged"]][:4] == [0, 0.05, 0.1, 0.2]
+    assert levels[0] <= 0.7
+    assert levels == sorted(levels)
+    told = " ".join(run("survey", "check", "survey.toml").out.split())
+    assert "Stage 1 leaks at most 0.8 nats about one answer for every prior" in told
+    assert found["assumption"] in told
+    assert "WARNING: learning does not pay" not in told
+
+
+def test_what_the_check_says_of_stages_is_what_design_and_estimate_say(here):
+    """The people without learning, from plan; how many times as many, from the errors of the stages by hand."""
+    facts = json.loads(run("survey", "check", "survey.toml", "--json").out)
+    case = next(
+        c for c in facts["learn"]["cases"] if c["question"] == "smokes" and c["shares"] == "equally common"
+    )
+    first = ex.load("survey.smokes.mechanism.json")
+    even = ex.Prior({"yes": 0.5, "no": 0.5})
+    assert ex.plan((first.mechanism, even), width=0.2).people == case["without"]
+    used, pairs, people = [first], [], [200, 400, 1400]
+    for n in people[:2]:
+        q = even.probabilities @ used[-1].mechanism.matrix
+        pairs.append(
+            (used[-1], dict(zip(used[-1].outputs, (n * q).round().astype(int).tolist(), strict=True)))
+        )
+        told = ex.PriorSet.from_reports(
+            pairs, confidence=1 - 0.05 / 4, drift=0.05, between={"yes": (0.01, 0.6)}
+        )
+        used.append(ex.certify(ex.design(told, 0.7)))
+
+    def information(c):  # of a yes/no question about the share of yes
+        rise = c.mechanism.matrix[0] - c.mechanism.matrix[1]
+        return float((rise**2 / (even.probabilities @ c.mechanism.matrix)).sum())
+
+    together = sum(n * information(c) for n, c in zip(people, used, strict=True)) / 2000
+    assert case["times"] == pytest.approx(together / information(first), rel=1e-3)
+
+
+def test_the_check_warns_where_learning_does_not_pay(here):
+    Path("hopeless.toml").write_text(SURVEY.replace("forged = 0", "forged = 0.3"))
+    done = run("survey", "check", "hopeless.toml")
+    told = " ".join(done.out.split())
+    assert done.status == 0
+    assert "WARNING: learning does not pay for smokes" in told
+    assert "WARNING: learning does not pay for mood" in told
+
+
+def saved(survey, people, seed, name):
+    paths = []
+    for k, body in enumerate(answered(survey, people, seed)):
+        paths.append(Path(f"{name}-{k}.json"))
+        paths[-1].write_bytes(body)
+    return paths
+
+
+def test_a_form_without_a_server_learns_stage_by_stage(here):
+    survey = learning(here)
+    files = saved(survey, 200, 0, "one")
+    done = run("survey", "learn", "survey.toml", *files[:150], "-o", "form-2")
+    assert (done.status, Path("form-2").exists()) == (1, False)
+    assert "50" in done.out
+    done = run("survey", "learn", "survey.toml", *files, "-o", "form-2")
+    assert done.status == 0, done.err
+    with open_store("survey.db") as store:
+        second = store.current
+    page = json.loads(Path("form-2/survey.json").read_text(encoding="utf-8"))
+    assert page["digest"] == second.digest != survey.digest
+    assert page["together"] == second.together
+    for q in page["questions"]:
+        for address, digest in zip(q["mechanisms"], q["digests"], strict=True):
+            assert json.loads(Path("form-2", address.partition("?")[0]).read_text())["digest"] == digest
+    later = [*saved(second, 30, 1, "two"), *saved(survey, 10, 2, "late")]
+    assert run("survey", "add", "survey.toml", *later).status == 0
+    assert run("survey", "learn", "survey.toml", "-o", "again").status == 0
+    assert json.loads(Path("again/survey.json").read_text(encoding="utf-8")) == page
+    assert run("survey", "close", "survey.toml").status == 0
+    stored = read_store("survey.db")
+    assert (len(stored.rows), stored.numbers.count("1")) == (240, 210)
+
+
+def test_learning_refuses_what_it_cannot_do(here):
+    text = SURVEY.partition("[learn]")[0].replace(SURE, "").replace('prior = "learn"', 'prior = "uniform"')
+    Path("plain.toml").write_text(text.replace("epsilon = 0.7", "epsilon = 0.6"))
+    assert run("survey", "check", "plain.toml").status == 0
+    refuse("survey", "learn", "plain.toml", says="learns nothing")
+    other = learning_other(here)
+    files = saved(other, 1, 0, "other")
+    done = run("survey", "learn", "survey.toml", *files)
+    assert done.status == 1
+    assert "0 added, 0 already there, 1 refused" in done.out
+    Path("full").mkdir()
+    Path("full/file").touch()
+    refuse("survey", "learn", "survey.toml", "-o", "full", says="full")
+
+
+def learning_other(here):
+    folder = here / "elsewhere"
+    folder.mkdir()
+    return learning(folder, SURVEY.replace("epsilon = 0.7", "epsilon = 0.6"))
+
+
+def test_estimates_and_exports_pool_over_stages(here):
+    survey = learning(here)
+    with create_store("survey.db", survey) as store:
+        pages = []
+        for people in (200, 400, 600):
+            pages.append(store.current)
+            store.add(submissions(store, store.current, people, seed=people))
+            go_on(store)
+        store.finish()
+        stored = store.reports()
+    pairs = [
+        (page.questions[0].mechanisms[0], stored.only([number]).columns(["smokes"])["smokes"])
+        for number, page in zip("123", pages, strict=True)
+    ]
+    expected = ex.estimate(pairs)
+    found = json.loads(run("estimate", "survey.db", "--question", "smokes", "--json").out)
+    rows = found["questions"]["smokes"]["tables"][0]["rows"]
+    assert [row["estimate"] for row in rows] == pytest.approx(expected.shares.tolist(), abs=1e-9)
+    by = json.loads(run("estimate", "survey.db", "--question", "visits", "--by", "age", "--json").out)
+    assert by["reports"] == 1200
+    grouped = run("estimate", "survey.db", "--question", "smokes", "--by", "age", "--json")
+    assert grouped.status == 0, grouped.err
+    done = run("survey", "export", "survey.toml", "-o", "reports.csv")
+    assert done.status == 0, done.err
+    lines = Path("reports.csv").read_text().splitlines()
+    assert len(lines) == 1201
+    numbers = [line.rpartition(",")[2] for line in lines[1:]]
+    assert [numbers.count(number) for number in "123"] == [200, 400, 600]
+    with pytest.raises(ValuesError) as caught:  # one mechanism alone does not fit reports of several
+        ex.estimate(pages[0].questions[0].mechanisms[0], "survey.db", column="smokes")
+    assert caught.value.given.startswith("3, ")
+    alone = ex.estimate(pages[0].questions[2].mechanisms[0], "survey.db", column="visits")
+    assert alone.reports == 1200
+
+
+@pytest.fixture(scope="module")
+def phone(browser):
+    found = Device(browser, viewport=PHONE)
+    yield found
+    found.close()
+
+
+def answer(page):
+    page.click("#start")
+    for q in range(4):
+        page.locator(f"#question-{q} label").nth(0).click()
+    page.click("text=Continue")
+    page.click("#draw")
+
+
+def test_a_phone_that_has_drawn_shows_the_same_whichever_stage_runs(phone, tmp_path):
+    """It sends the report that it has kept, also after its stage; who answers later reads what that relies on."""
+    survey = learning(tmp_path)
+    with create_store(tmp_path / "s.db", survey) as store, running(store) as (address, _):
+        page = phone.as_new("")
+        page.goto(address)
+        answer(page)
+        page.wait_for_selector("#report:visible")
+        assert "made up" not in page.inner_text("#report")
+        store.add(submissions(store, survey, 200))
+        page.reload()
+        page.wait_for_selector("#report:visible")
+        before = page.inner_text("#reports")
+        go_on(store)
+        page.reload()
+        page.wait_for_selector("#report:visible")
+        assert page.inner_text("#reports") == before
+        assert "earlier" not in before
+        page.click("#send")
+        page.wait_for_selector("#done:visible")
+        assert store.count() == 201
+        other = phone.as_new("")
+        other.goto(address)
+        answer(other)
+        other.wait_for_selector("#report:visible")
+        assert "made up" in other.inner_text("#together")
+        other.click("#send")
+        other.wait_for_selector("#done:visible")
+        assert store.count() == 202
+    assert phone.errors == []

@@ -360,7 +360,7 @@ def learn(
     extremal survey learn survey.toml report-*.json -o form-2
     """
     from extremal.collection.learning import go_on
-    from extremal.collection.page import page_of, write_form
+    from extremal.collection.page import check_new, page_of, write_form
     from extremal.collection.store import create_store
 
     published = _published(survey)
@@ -368,6 +368,7 @@ def learn(
         raise SurveyError("this survey learns nothing", remedy='write prior = "learn" for a question')
     if output is not None:
         check_folder(output)
+        check_new(Path(output))
     with create_store(_place(survey, database), published) as store:
         refused = bool(files) and _add(store, files or [])
         with progress("designing"):

@@ -72,6 +72,12 @@ def _integrity(content: bytes) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content).digest()).decode()
 
 
+def check_new(folder: Path) -> None:
+    """Refuse a folder that holds something."""
+    if folder.is_dir() and any(folder.iterdir()):
+        raise FileError(f"{folder} is not empty", remedy="choose a new folder")
+
+
 def write_form(published: Published, output: str | os.PathLike[str]) -> list[Path]:
     """The files of the folder; one that exists must be empty."""
     if published.invitation and published.post is None:
@@ -81,9 +87,8 @@ def write_form(published: Published, output: str | os.PathLike[str]) -> list[Pat
         )
     folder = Path(output)
     try:
+        check_new(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise FileError(f"{folder} is not empty", remedy="choose a new folder")
         (folder / "mechanisms").mkdir()
     except OSError as error:
         raise FileError("the folder cannot be written", given=f"{folder}: {error.strerror}") from None

@@ -156,7 +156,7 @@ def test_what_is_not_there_is_refused(folder):
     refuse(*DESIGN, ".", says="directory")
     refuse(*DESIGN, "/dev/null")
     refuse("audit", "nowhere.json", says="nowhere.json")
-    refuse("audit", ".", says="folder")
+    refuse("audit", ".", says="directory")
     refuse("estimate", ".", "-m", "m.json", "--column", "answer")
     refuse("privatize", ".", "-o", "new.csv", "-m", "m.json", "--column", "answer")
     refuse("privatize", "nowhere.csv", "-o", "new.csv", "-m", "m.json", "--column", "answer")

@@ -176,9 +176,10 @@ def _design(
     tolerance: float | None,
     time_limit: float | None,
 ) -> ex.Design:
+    from extremal.estimation.contrasts import purpose_named
     from extremal.optimization.design import designed
 
-    purpose = utility_of(utility, priors if isinstance(priors, ex.Prior) else priors.nominal)
+    purpose = purpose_named(utility, (priors if isinstance(priors, ex.Prior) else priors.nominal).labels)
     with progress("designing") as bar:
         rounds = count(1)
 
@@ -189,25 +190,6 @@ def _design(
             bar(done, 0, f"round {done}{gap}")
 
         return designed(priors, epsilon, purpose, tolerance=tolerance, time_limit=time_limit, progress=report)
-
-
-def utility_of(name: str, prior: ex.Prior) -> ex.Utility | ex.utilities.Purpose:
-    """The utility or purpose of that name on the command line; the parser lets no other name pass."""
-    if name == "shares":
-        return ex.shares
-    if name != "mean":
-        found: ex.Utility = getattr(ex.utilities, name.replace("-", "_"))
-        return found
-    from extremal.estimation.contrasts import label_numbers
-
-    try:
-        return ex.mean(dict(zip(prior.labels, label_numbers(prior.labels).tolist(), strict=True)))
-    except ex.errors.OptionError as error:
-        raise ex.errors.OptionError(
-            "--utility mean needs answers that are numbers",
-            given=error.given,
-            remedy="use numbers as answers",
-        ) from None
 
 
 @dataclass(frozen=True, eq=False)

@@ -275,17 +275,6 @@ def read_text(path: str) -> str:
         if len(raw) > LARGEST_TEXT:
             raise FileError(f"standard input must have at most {LARGEST_TEXT} bytes", given="more")
     else:
-        if os.path.isdir(path):
-            raise FileError(
-                "a file must be given",
-                given=f"a folder: {path}",
-            )
-        if os.path.exists(path) and not os.path.isfile(path):  # it may never answer, or never end
-            raise FileError(
-                "a regular file must be given",
-                given=f"a pipe or a device: {path}",
-                remedy='read from a pipe with "-"',
-            )
         raw = read_bytes(path, LARGEST_TEXT, "the file", remedy="is it the right one?")
     return utf8_text(raw, path, "the file").removeprefix("\ufeff")
 

@@ -10,7 +10,6 @@ import extremal as ex
 from extremal.errors import EpsilonError, FileError, OptionError
 
 from . import options, show
-from .design import utility_of
 from .inputs import learn
 from .output import Output, check_table, check_target, write_text
 from .progress import progress
@@ -74,8 +73,11 @@ def tradeoff(
     extremal tradeoff --data survey.csv --column answer --epsilons 0.1,0.5,1 -o curve.csv
     extremal tradeoff --prior 0.5,0.3,0.2 --epsilons 0.7 --samples 100,1000,10000
     """
+    from extremal.estimation.contrasts import purpose_named
+
     output.check()
     prior = learn(source).prior
+    purpose = purpose_named(utility, prior.labels)
     result: TradeoffResult | SamplesResult
     if samples is not None:
         if output.picture:
@@ -89,12 +91,12 @@ def tradeoff(
             samples, OptionError("--samples must be sizes like 100,1000", given=f"{samples!r:.60}")
         )
         with progress("designing") as bar:
-            found = ex.sample_tradeoff(prior, level, sizes, utility_of(utility, prior), progress=bar)
+            found = ex.sample_tradeoff(prior, level, sizes, purpose, progress=bar)
         result = SamplesResult(found, utility, prior, output.target)
     else:
         levels = _levels(epsilons, points, prior.epsilon_max)
         with progress("designing") as bar:
-            curve = ex.tradeoff(prior, levels, utility_of(utility, prior), progress=bar)
+            curve = ex.tradeoff(prior, levels, purpose, progress=bar)
         result = TradeoffResult(curve, utility, output.target)
         if output.picture:
             from extremal.auditing import pictures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._common.words import brief
 from ..errors import ValuesError
-from ..model.labels import Labels, is_hashable
+from ..model.labels import Labels, as_list, is_hashable
 
 Array = NDArray[Any]
 Rows = NDArray[np.uint32]
@@ -165,25 +166,26 @@ def labels_like(alphabet: Alphabet, dtype: np.dtype[Any]) -> Array:
         dtype = np.dtype(f"U{max(map(len, texts), default=1)}")
     if dtype.kind in "OV":
         return objects(outputs)
-    try:
-        labels = np.array(outputs, dtype=dtype)
-        if labels.shape == (len(outputs),) and same_labels(labels.tolist(), outputs):
-            return labels
-    except (TypeError, ValueError, OverflowError):
-        pass
-    if len({type(label) for label in outputs}) == 1:
-        natural = np.array(outputs)
-        if natural.shape == (len(outputs),) and same_labels(natural.tolist(), outputs):
-            return natural
-    return objects(outputs)
+    dtypes = [dtype, None] if len({type(label) for label in outputs}) == 1 else [dtype]
+    labels = first_exact(outputs, lambda kind: np.array(outputs, dtype=kind), dtypes)
+    return objects(outputs) if labels is None else labels
 
 
-def same_labels(labels: Iterable[Any], outputs: Iterable[Any]) -> bool:
-    """Whether labels stayed what they were; 1, 1.0 and True count as one, "1" does not."""
-    try:
-        return all(bool(a == b) for a, b in zip(labels, outputs, strict=True))
-    except (TypeError, ValueError):
-        return False
+def first_exact(
+    outputs: Iterable[Any], make: Callable[[Any], Any], kinds: Iterable[Any], *refusals: type[Exception]
+) -> Any:
+    """The labels as the first of these types that holds each as it is; 1, 1.0 and True count as one, "1" does not."""
+    errors = (TypeError, ValueError, OverflowError, NotImplementedError, Warning, *refusals)
+    for kind in kinds:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # numbers that would reluctantly be taken for something else
+                labels = make(kind)
+            if all(bool(a == b) for a, b in zip(as_list(labels), outputs, strict=True)):
+                return labels
+        except errors:
+            continue
+    return None
 
 
 def objects(labels: Iterable[Any]) -> Array:

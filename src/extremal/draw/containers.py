@@ -6,7 +6,6 @@ pandas and polars are not imported: a Series can only come from a program that h
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,13 +22,13 @@ from .columns import (
     Column,
     Kept,
     Rows,
+    first_exact,
     from_list,
     from_numpy,
     labels_like,
     numpy_codes,
     object_codes,
     rows_of,
-    same_labels,
     smallest_unsigned,
     unsigned,
 )
@@ -125,15 +124,8 @@ def _pandas_categories(alphabet: Alphabet, dtype: Any, pandas: Any) -> Any:
 
 def _pandas_labels(alphabet: Alphabet, dtype: Any, pandas: Any) -> Any:
     outputs = list(alphabet.outputs)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # numbers that pandas would reluctantly take for something else
-            labels = pandas.array(outputs, dtype=dtype)
-        if same_labels(labels.tolist(), outputs):
-            return labels
-    except (TypeError, ValueError, OverflowError, NotImplementedError, Warning):
-        pass
-    return pandas.Series(outputs).array
+    labels = first_exact(outputs, lambda kind: pandas.array(outputs, dtype=kind), [dtype])
+    return pandas.Series(outputs).array if labels is None else labels
 
 
 def from_polars(alphabet: Alphabet, values: Any, polars: Any) -> Column:
@@ -212,14 +204,13 @@ def _polars_labels(alphabet: Alphabet, dtype: Any, polars: Any) -> Any:
         if not set(every) <= set(dtype.categories.to_list()):
             vocabulary = every if set(outputs) <= set(alphabet.inputs) else outputs
             choices = [polars.Enum(vocabulary)] if all(isinstance(label, str) for label in vocabulary) else []
-    for choice in [*choices, None]:
-        try:
-            labels = polars.Series(outputs, dtype=choice, strict=True)
-        except (TypeError, ValueError, OverflowError, polars.exceptions.PolarsError):
-            continue
-        if same_labels(labels.to_list(), outputs):
-            return labels
-    return polars.Series(outputs, dtype=polars.Object)
+    labels = first_exact(
+        outputs,
+        lambda kind: polars.Series(outputs, dtype=kind, strict=True),
+        [*choices, None],
+        polars.exceptions.PolarsError,
+    )
+    return polars.Series(outputs, dtype=polars.Object) if labels is None else labels
 
 
 def from_arrow(alphabet: Alphabet, values: Any) -> Column:
@@ -295,17 +286,15 @@ def _arrow_labels(alphabet: Alphabet, kind: Any) -> Any:
     import pyarrow
 
     outputs: Sequence[Any] = list(alphabet.outputs)
-    for choice in (kind, None):
-        try:
-            labels = pyarrow.array(outputs, type=choice)
-        except (pyarrow.ArrowException, TypeError, ValueError, OverflowError):
-            continue
-        if same_labels(labels.to_pylist(), outputs):
-            return labels
-    raise ValuesError(
-        "an arrow column holds values of one type, but the output labels are of several",
-        remedy="rename the outputs of the mechanism, or give the values as a list",
+    labels = first_exact(
+        outputs, lambda choice: pyarrow.array(outputs, type=choice), [kind, None], pyarrow.ArrowException
     )
+    if labels is None:
+        raise ValuesError(
+            "an arrow column holds values of one type, but the output labels are of several",
+            remedy="rename the outputs of the mechanism, or give the values as a list",
+        )
+    return labels
 
 
 def take(values: Any, where: Any) -> Any:

@@ -30,7 +30,10 @@ from .._common.threads import one_thread
 from .._common.types import Bools, Floats
 from .._common.words import shorten
 from ..errors import OptionError, SizeError, ValuesError
+from ..model import utility
 from ..model.labels import Labels, as_list
+from ..model.purpose import Purpose, mean, shares
+from ..model.utility import Utility
 from .counts import label_finder, place_finder
 
 # Singular values of the normalised matrix, the largest of which is 1. Those below are rounding: to learn what
@@ -316,6 +319,23 @@ def score_target(labels: Labels, scores: Any) -> Floats:
             remedy="give a mapping label -> number",
         )
     return np.array(values, dtype=np.float64)
+
+
+def purpose_named(name: str, labels: Labels) -> Utility | Purpose:
+    """What the command line and the explorer call by this name; the mean is that of the labels."""
+    if name in ("shares", "relative"):
+        return shares if name == "shares" else shares.relative
+    if name != "mean":
+        found: Utility = getattr(utility, name.replace("-", "_"))
+        return found
+    try:
+        return mean(dict(zip(labels, label_numbers(labels).tolist(), strict=True)))
+    except OptionError as error:
+        raise OptionError(
+            "a mean needs answers that are numbers",
+            given=error.given,
+            remedy="name the answers 0, 1, 2, or estimate their shares",
+        ) from None
 
 
 def label_numbers(labels: Labels) -> Floats:

@@ -13,7 +13,7 @@ import extremal as ex
 from extremal._common import checks
 from extremal.auditing.figures import plain
 from extremal.certification.certified import read_numbers
-from extremal.estimation.contrasts import label_numbers
+from extremal.estimation.contrasts import purpose_named
 from extremal.model.purpose import Purpose
 from extremal.model.reading import Learned, Numbers, csv_rows, labelled, number, typed
 
@@ -96,20 +96,7 @@ def known_of(state: State) -> Known:
 
 def utility_of(state: State, prior: ex.Prior) -> ex.Utility | Purpose:
     """The purpose or the utility that a state names."""
-    if state.utility == "shares":
-        return ex.shares
-    if state.utility == "relative":
-        return ex.shares.relative
-    if state.utility != "mean":
-        found: ex.Utility = getattr(ex.utilities, state.utility.replace("-", "_"))
-        return found
-    try:
-        scores = label_numbers(prior.labels)
-    except ex.errors.OptionError:
-        raise ex.errors.OptionError(
-            "an average needs answers that are numbers; name the answers 0, 1, 2, or estimate their shares"
-        ) from None
-    return ex.mean(dict(zip(prior.labels, scores.tolist(), strict=True)))
+    return purpose_named(state.utility, prior.labels)
 
 
 KINDS = ("auto", "probabilities", "counts")

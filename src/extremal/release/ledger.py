@@ -279,32 +279,28 @@ def _read(file: Any, path: str) -> tuple[list[dict[str, Any]], int]:
     entries = []
     for number, line in enumerate(whole.splitlines(), 1):
         try:
-            entry = parse_json(line)
-            if not _is_entry(entry):
-                raise _damaged(path, number)
-            entry["sample"] = _decoded(entry["sample"])
-            if entry["ledger"] == VERSION:
-                entry["sample_answers"] = _decoded(entry["sample_answers"])
-                if len(entry["sample_answers"]) != len(entry["sample"]):
-                    raise _damaged(path, number)
+            entries.append(_entry(parse_json(line)))
         except (ValueError, KeyError, TypeError):
             raise _damaged(path, number) from None
-        entries.append(entry)
     return entries, len(whole)
 
 
-def _is_entry(entry: Any) -> bool:
-    """Whether what a line holds is of the kinds that this module writes; what is left out would be forgotten."""
-    if type(entry["ledger"]) is not int or entry["ledger"] not in (WITHOUT_ANSWERS, VERSION):
-        return False
-    texts = ["day", "key", "digest", "ids", *(["answers"] if entry["ledger"] == VERSION else [])]
-    column, occasion = entry["column"], entry["occasion"]
+def _entry(line: Any) -> dict[str, Any]:
+    """What a line holds, if it is of the kinds that this module writes; what is left out would be forgotten."""
+    version, column, occasion = line["ledger"], line["column"], line["occasion"]
+    answers = ["answers"] if version == VERSION else []
     together = isinstance(column, list) and len(column) > 1 and all(isinstance(name, str) for name in column)
-    return (
-        all(isinstance(entry[name], str) for name in texts)
-        and (isinstance(column, str) or together)
-        and (occasion is None or type(occasion) in (int, str))
-    )
+    samples = {name: _decoded(line[name]) for name in ["sample", *(f"sample_{name}" for name in answers)]}
+    if (
+        type(version) is not int
+        or version not in (WITHOUT_ANSWERS, VERSION)
+        or not all(isinstance(line[name], str) for name in ("day", "key", "digest", "ids", *answers))
+        or not (isinstance(column, str) or together)
+        or not (occasion is None or type(occasion) in (int, str))
+        or len({len(sample) for sample in samples.values()}) > 1
+    ):
+        raise ValueError("another kind of entry")
+    return {**line, **samples}
 
 
 def _damaged(path: str, line: int) -> KeyingError:

@@ -63,7 +63,7 @@ def make(
     path = done.folder / "report.html"
     write(path, report(done))
     if progress is not None:
-        progress(len(STEPS), len(STEPS), "done")
+        progress(STEPS, STEPS, "done")
     return done, path
 
 

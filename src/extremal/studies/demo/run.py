@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
@@ -43,16 +44,7 @@ FILES = {SHARES: "mechanism.json", INFORMATION: "information.json", RESPONSE: "r
 REPORTED = ("audit.md", "audit.json", "tradeoff.csv")
 WRITTEN = ("answers.csv", *FILES.values(), "private.csv", "estimates.json", *REPORTED)
 POINTS = 24  # of the curve
-STEPS = (
-    "learning the prior",
-    "designing",
-    "certifying",
-    "privatising",
-    "estimating",
-    "auditing",
-    "waiting for the phones",
-    "writing the report",
-)
+STEPS = 8  # that progress tells of
 PHONES = 300
 AT_ONCE = 8
 COLLECTED = ("survey.toml", "survey.lock.json", "survey.db")
@@ -164,20 +156,19 @@ def run(
     is given. `progress` is called with (steps done, steps, the next one).
     """
     folder, level = make_folder(output), check_epsilon(epsilon)
-    steps = iter(enumerate(STEPS))
+    done = count()
 
-    def step() -> None:
-        done, name = next(steps)
+    def step(name: str) -> None:
         if progress is not None:
-            progress(done, len(STEPS), name)
+            progress(next(done), STEPS, name)
 
-    step()
+    step("learning the prior")
     answers, prior = _learn(level)
     _write_table(folder / "answers.csv", [{"respondent": k, COLUMN: x} for k, x in enumerate(answers, 1)])
-    step()
+    step("designing")
     best, telling = designed(prior, level), designed(prior, level, ex.mutual_information)
     proof = _proof(best, telling)
-    step()
+    step("certifying")
     matrices = {
         SHARES: best.mechanism,
         INFORMATION: telling.mechanism,
@@ -187,24 +178,24 @@ def run(
     for name, c in certified.items():
         c.save(folder / FILES[name])
     with collecting(folder, answers, seed) as arriving:
-        step()
+        step("privatising")
         reports = {name: _reports(name, c, folder, answers, seed) for name, c in certified.items()}
-        step()
+        step("estimating")
         ways = {}
         for name, c in certified.items():
             expected = ex.planning.expected_error(prior, c, len(answers))
             ways[name] = Way(name, c, ex.estimate(c, reports[name]), expected)
         write(folder / "estimates.json", ways[SHARES].estimate.to_json() + "\n")
-        step()
+        step("auditing")
         audit = ex.audit(prior, certified[SHARES])
         outside = ex.audit_pairs(answers, [str(report) for report in reports[SHARES]], epsilon=level)
         write(folder / "audit.md", audit.to_markdown())
         write(folder / "audit.json", audit.to_json() + "\n")
         curve = ex.tradeoff(prior, np.linspace(0, prior.epsilon_max, POINTS + 1))
         _write_table(folder / "tradeoff.csv", curve.rows())
-        step()
+        step("waiting for the phones")
         collection = arriving()
-    step()
+    step("writing the report")
     names = (*WRITTEN, *(() if collection is None else COLLECTED))
     files = tuple(str(folder / name) for name in names)
     return Demo(folder, level, prior, len(answers), ways, audit, outside, curve, proof, files, collection)

@@ -96,7 +96,7 @@ def files(package, hosts):
     found = {f"/package/{path.name}": path.read_text(encoding="utf-8") for path in package[1].glob("*.js")}
     for name, path in {
         "survey.core.js": "survey-core/survey.core.min.js",
-        "survey.css": "survey-core/survey-core.min.css",
+        "survey.css": "survey-core/survey-core.fontless.min.css",
         "survey-js-ui.js": "survey-js-ui/survey-js-ui.min.js",
         "jspsych-host.js": "jspsych/dist/index.browser.min.js",
     }.items():
@@ -261,7 +261,7 @@ def block(kind, language):
 def test_the_page_on_embedding_works_as_it_stands(site, device):
     """Its form, its survey and its trial, beside the files that it names, send the report of the kept record."""
     scripts = {f"/{path.name}": path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
-    names = {"/survey-core.min.css": "/survey.css", "/survey.core.min.js": "/survey.core.js"}
+    names = {"/survey-core.fontless.min.css": "/survey.css", "/survey.core.min.js": "/survey.core.js"}
     site.files |= scripts | {name: site.files[old] for name, old in names.items()}
     site.files["/survey-js-ui.min.js"] = site.files["/survey-js-ui.js"]
     trial = block("jspsych", "js")

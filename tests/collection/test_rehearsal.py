@@ -20,8 +20,8 @@ pytest.importorskip("starlette")
 
 from extremal.collection.guard import Refusal, parse_submission
 from extremal.collection.published import Published
-from extremal.collection.rehearsal import rehearsal, simulated
-from extremal.collection.store import Submission, create_store, open_store
+from extremal.collection.rehearsal import fill, rehearsal, simulated
+from extremal.collection.store import FIRST, Submission, create_store, open_store
 from extremal.errors import SurveyError
 from tests.support.cli_cases import refuse, run
 from tests.support.phones import body, drawn, folder, published
@@ -76,10 +76,10 @@ def test_no_store_of_a_survey_takes_what_a_test_sends(tmp_path):
     for survey, other in ((real, copy), (copy, real)):
         sent = json.loads(body(other)) | {"reports": drawn(real, 1)}
         with pytest.raises(Refusal):
-            parse_submission(survey, json.dumps(sent).encode())
+            parse_submission({FIRST: survey}, json.dumps(sent).encode())
     for name, survey in (("real.db", real), ("test.db", copy)):
         with create_store(tmp_path / name, survey) as store:
-            store.add(simulated(survey, 20, np.random.default_rng(1)))
+            fill(store, 20, np.random.default_rng(1))
     with refused(SurveyError):
         create_store(tmp_path / "real.db", copy)
     with refused(SurveyError):
@@ -98,13 +98,25 @@ def test_a_set_of_items_is_simulated_whole():
         subsets=ex.Prior(prior.probabilities, prior.labels),
     )
     survey = replace(real, questions=(asked,))
-    sent = [json.loads(s.content)[0] for s in simulated(survey, 4000, np.random.default_rng(0))]
+    sent = [
+        json.loads(s.content)[0] for s in simulated(survey, survey, FIRST, 4000, np.random.default_rng(0))
+    ]
     matrix = item.mechanism.matrix
     together = np.mean([matrix[k][:, None] * matrix[k][None, :] for k in (0, 1)], axis=0)
     for j, one in enumerate(item.outputs):
         for k, other in enumerate(item.outputs):
             share = np.mean([row == [one, other] for row in sent])
             assert share == pytest.approx(together[j, k], abs=0.04)
+
+
+def test_a_survey_that_learns_goes_through_its_stages(tmp_path):
+    from tests.support.learners import learning
+
+    with create_store(tmp_path / "test.db", rehearsal(learning(tmp_path))) as store:
+        fill(store, 900, np.random.default_rng(2))
+        assert [stage.number for stage in store.stages] == [1, 2, 3]
+        assert store.count() == 900
+        assert all(q.text.startswith("TEST: ") for survey in store.surveys.values() for q in survey.questions)
 
 
 def test_the_copy_is_served_and_gone_afterwards(here):
@@ -205,7 +217,7 @@ def test_copies_are_whole_while_servers_write(here):
     with create_store("survey.db", survey):
         writing.start()
         counts = []
-        while len(counts) < 3:
+        while len(counts) < 3 or counts[-1] == counts[0]:
             before = acknowledged[0]
             done = run("survey", "backup", "survey.toml", "-o", "copy.db", "--overwrite")
             assert done.status == 0, done.err
@@ -217,7 +229,6 @@ def test_copies_are_whole_while_servers_write(here):
             counts.append(len(ids))
         stop.set()
         writing.join()
-    assert counts[0] < counts[-1]
 
 
 def test_a_store_on_postgresql_says_how_it_is_copied(here, postgres_cluster):

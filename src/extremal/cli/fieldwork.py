@@ -140,7 +140,7 @@ def rehearse(
     """
     import numpy as np
 
-    from extremal.collection.rehearsal import rehearsal, simulated
+    from extremal.collection.rehearsal import fill, rehearsal
     from extremal.collection.results import results
     from extremal.collection.store import create_store
 
@@ -149,7 +149,7 @@ def rehearse(
     with tempfile.TemporaryDirectory(prefix="extremal-test-") as folder:
         place = os.path.join(folder, "test.db")
         with create_store(place, copy) as store:
-            store.add(simulated(copy, count, np.random.default_rng()))
+            fill(store, count, np.random.default_rng())
             if not serve:
                 store.finish()
             found = results(store)

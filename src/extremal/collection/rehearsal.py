@@ -19,8 +19,9 @@ from ..certification.certified import Certified
 from ..certification.stored import encode_label
 from ..errors import StoreError, SurveyError
 from .database import Sqlite
+from .learning import go_on
 from .published import Asked, Published
-from .store import Submission, open_store
+from .store import FIRST, Store, Submission, open_store
 from .survey import new_id
 
 TEST = "TEST: "
@@ -34,20 +35,41 @@ def rehearsal(published: Published) -> Published:
     )
 
 
-def simulated(published: Published, people: int, generator: np.random.Generator) -> list[Submission]:
-    """Reports of people whose answers are as common as expected, question by question."""
-    columns = {question.name: _sent(question, people, generator) for question in published.questions}
+def fill(store: Store, people: int, generator: np.random.Generator) -> None:
+    """Put reports of simulated people into the store of a rehearsal; where it learns its priors, stage by stage."""
+    while people:
+        lacking = store.lacking()
+        count = people if lacking is None else min(people, lacking)
+        store.add(
+            simulated(
+                store.published,
+                store.current,
+                store.stages[-1].mechanism if store.stages else FIRST,
+                count,
+                generator,
+            )
+        )
+        people -= count
+        if lacking is not None and not go_on(store):
+            return
+
+
+def simulated(
+    expected: Published, asked: Published, mechanism: str, people: int, generator: np.random.Generator
+) -> list[Submission]:
+    """Reports of people whose answers are as common as expected, question by question, by the mechanisms asked with."""
+    pairs = zip(expected.questions, asked.questions, strict=True)
+    columns = {q.name: _sent(q, now, people, generator) for q, now in pairs}
     rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    return [Submission(secrets.token_hex(16), published.content(row)) for row in rows]
+    return [Submission(secrets.token_hex(16), asked.content(row), None, mechanism) for row in rows]
 
 
-def _sent(question: Asked, people: int, generator: np.random.Generator) -> list[Any]:
+def _sent(question: Asked, now: Asked, people: int, generator: np.random.Generator) -> list[Any]:
     """What these people send for a question, as it stands in a submission."""
     if not question.mechanisms:
         return [question.answers[k] for k in generator.integers(len(question.answers), size=people)]
     if question.form != "each":
-        (certified,) = question.mechanisms
-        return _reports(certified, _answers(certified.prior, people, generator))
+        return _reports(now.mechanisms[0], _answers(question.mechanisms[0].prior, people, generator))
     if question.subsets is None:
         raise SurveyError(f"{question.name} must say how common its items are")
     subsets = _answers(question.subsets, people, generator)

@@ -1,16 +1,23 @@
-"""Tables of the documentation from the figures of a run: python benchmarks/table.py [--short] [FILE]
+"""Tables of the documentation from the figures of a run: python benchmarks/table.py [--short | --arena] [FILE]
 
-FILE is results/reference.json unless given. The README has the short table, docs/performance.md the whole one.
+FILE is results/reference.json unless given. The README has the short table, docs/results.md the whole one and the
+largest gaps of the run. --arena prints the tables of docs/compared.md from examples/arena_by_size.json.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Any
 
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)  # the levels of the tables of gaps
 REFERENCE = Path(__file__).parent / "results" / "reference.json"
+ARENA = Path(__file__).parents[1] / "examples" / "arena_by_size.json"
+SHOWN = ("party of the survey", "education of the survey", "income of the survey", "300 cells of the survey")
+SHOWN += ("uniform 2", "Zipf 2", "uniform 100", "Zipf 100", "uniform 1000", "Zipf 1000")
+GAPS = ("Shares, N = ", "Shares over sets", "Mutual information over sets")
 SHORT = ("design, 100 ", "design, 1000 ", "reports from codes", "Parquet", "certify", "estimate from 10^8")
 
 
@@ -28,8 +35,60 @@ def markdown(path: Path = REFERENCE, short: bool = False) -> str:
         "",
         f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, {run['date'][:10]}, load average "
         f"{machine['load']} at the start; {met} of {len(run['targets'])} targets met.",
+        *([] if short else _gaps(run)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _gaps(run: dict[str, Any]) -> list[str]:
+    """The largest gap at each level of the tables of gaps, and the slowest design; nothing if the run has none."""
+    lines = []
+    for table in run["tables"]:
+        if table["title"].startswith(GAPS):
+            cases = [case for row in table["rows"] for case in row.get("cases", [row.get("case")]) if case]
+            cells = []
+            for level in EPSILONS:
+                found = [case["gap"] for case in cases if case["epsilon"] == level]
+                cells.append(f"{max(found):.1e} ({len(found)})" if found else "")
+            seconds = max(case["cpu_seconds"] for case in cases)
+            lines.append(f"| {table['title'].partition(':')[0]} | {' | '.join(cells)} | {seconds:.1f} s |")
+    if not lines:
+        return []
+    levels = " | ".join(f"ε = {level:g}" for level in EPSILONS)
+    head = f"| largest proven gap (designs) | {levels} | slowest |"
+    return ["", head, "|---" * (len(EPSILONS) + 2) + "|", *lines]
+
+
+def arena(path: Path = ARENA) -> str:
+    """Squared errors of the shares, times people: ours and those of the best client, the smaller in bold."""
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    cells = {(row["notion"], row["prior"], row["epsilon"]): _beside(row["errors"]) for row in rows}
+    levels = sorted({row["epsilon"] for row in rows})
+    parts = []
+    for notion in ("PML", "LDP"):
+        head = f"| at equal {notion} | " + " | ".join(f"ε = {level:g}" for level in levels) + " |"
+        lines = [
+            f"| {prior} | " + " | ".join(cells[notion, prior, e] for e in levels) + " |" for prior in SHOWN
+        ]
+        parts.append("\n".join([head, "|---" * (len(levels) + 1) + "|", *lines]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _beside(errors: dict[str, float]) -> str:
+    ours, others = errors["ours"], {name: error for name, error in errors.items() if name != "ours"}
+    name = min(others, key=others.__getitem__)
+    best = others[name]
+    texts = [f"{x:,.0f}" if x >= 1000 else f"{x:.4g}" for x in (ours, best)]
+    bold = [
+        f"**{text}**" if x == min(ours, best) else text for x, text in zip((ours, best), texts, strict=True)
+    ]
+    return f"{bold[0]} / {bold[1]} {name[0]}"
+
+
+def _percent(gap: float) -> str:
+    """Rounded up to one digit, and never as a power of ten."""
+    exact = Decimal(100 * gap)
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted()), ROUND_CEILING):f} %"
 
 
 def _rows(run: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -41,7 +100,7 @@ def _rows(run: dict[str, Any]) -> list[tuple[str, str, str]]:
 
     def certified(found: list[dict[str, Any]]) -> str:
         gap, seconds = max(case["gap"] for case in found), max(case["seconds"] for case in found)
-        return f"{len(found)} cases: gap up to {gap:.0e}, {seconds:.1f} s"
+        return f"within {_percent(gap)} of the optimum, {seconds:.1f} s ({len(found)} cases)"
 
     def rate(start: str, case: str) -> str:
         return next(f"{row['million/s']:.0f}" for row in table(start) if row["case"] == case)
@@ -71,9 +130,9 @@ def _rows(run: dict[str, Any]) -> list[tuple[str, str, str]]:
             "100 ×",
             f"{min(speedup):.0f} to {max(speedup):.0f} × ({sum(x >= 100 for x in speedup)} of {len(speedup)} priors)",
         ),
-        ("design, 10 to 30 answers", "gap 1e-6, 5 s", certified([*cases(10), *cases(20), *cases(30)])),
-        ("design, 100 answers", "gap 1e-6 (1e-4 for small and large ε), 15 s", certified(cases(100))),
-        ("design, 1000 answers", "gap 1e-4, 60 s", certified(table("N = 1000, column"))),
+        ("design, 10 to 30 answers", "0.0001 %, 5 s", certified([*cases(10), *cases(20), *cases(30)])),
+        ("design, 100 answers", "0.0001 % (0.01 % for small and large ε), 15 s", certified(cases(100))),
+        ("design, 1000 answers", "0.01 %, 60 s", certified(table("N = 1000, column"))),
         ("arc mechanism of 100,000 answers, without its matrix", "1 s", f"{max(arcs):.2f} s"),
         ("reports from codes, 16 / 256 / 1000 answers", "250 / 150 / 100 million/s",
          " / ".join(rate("10000000 codes", f"codes, k = {k}") for k in (16, 256, 1000)) + " million/s"),
@@ -93,5 +152,6 @@ def _rows(run: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 if __name__ == "__main__":
-    files = [Path(word) for word in sys.argv[1:] if word != "--short"]
-    print(markdown(*files, short="--short" in sys.argv[1:]), end="")
+    files = [Path(word) for word in sys.argv[1:] if not word.startswith("--")]
+    short = "--short" in sys.argv[1:]
+    print(arena(*files) if "--arena" in sys.argv[1:] else markdown(*files, short=short), end="")

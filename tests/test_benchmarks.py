@@ -190,8 +190,15 @@ def test_a_survey_under_load_loses_nothing(tmp_path):
     assert weight["rows"][-1]["ok"]
 
 
-@pytest.mark.parametrize(("page", "options"), [("README.md", ["--short"]), ("docs/performance.md", [])])
+@pytest.mark.parametrize(("page", "options"), [("README.md", ["--short"]), ("docs/results.md", [])])
 def test_the_table_of_a_page_is_that_of_the_reference_run(page, options):
     command = [sys.executable, str(BENCHMARKS / "table.py"), *options]
     done = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
     assert done.stdout.strip() in (BENCHMARKS.parent / page).read_text(encoding="utf-8")
+
+
+def test_the_tables_beside_other_protocols_are_those_of_the_figures_of_the_picture():
+    command = [sys.executable, str(BENCHMARKS / "table.py"), "--arena"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")
+    page = (BENCHMARKS.parent / "docs" / "compared.md").read_text(encoding="utf-8")
+    assert [table for table in done.stdout.strip().split("\n\n") if table not in page] == []

@@ -138,7 +138,7 @@ def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solutio
         start, found = arranged(true, x, *known, goal, effort)
         if found is not None:
             return symbols.back(found)
-    elif even:  # columns of the set, as good under any prior at small levels: see docs/robust.md
+    elif even:  # columns of the set, as good under any prior at small levels: see docs/mathematics.md
         rows = 1 + arrange(farthest(replace(cone, pi=np.full(n, 1 / n))), goal, effort)[0][: FEW_OUTPUTS * n]
         start = rows / (rows @ true.pi)[:, None] - 1
     vertices = None

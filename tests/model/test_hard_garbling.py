@@ -30,3 +30,22 @@ def test_no_other_rates_under_the_limit_tell_the_share_better(factor):
             said = p * a + (1 - p) * b
             if 0 < said < 1 and max(a, b) <= factor * said and max(1 - a, 1 - b) <= factor * (1 - said):
                 assert ex.shares(prior, ex.Mechanism([[a, 1 - a], [b, 1 - b]], prior.labels)) <= best + 1e-9
+
+
+@pytest.mark.parametrize(("forced", "least", "most", "share"), [(2, 4.0, 6.4, 0.17), (1, 5.5, 8.2, 0.15)])
+def test_what_blocks_tell_by_a_formula(forced, least, most, share):
+    """The page lists all blocks. Here: of k people who are recorded as "yes", `forced` were, and the others truly are.
+
+    Each of the k is one of the others in C(k - 1, forced) of C(k, forced) ways, else "yes" with probability p.
+    """
+    p, comb = 0.1, math.comb
+    alone = 1 / (p + forced / 5 * (1 - p))
+    factors, above = [], 0.0
+    for k in range(forced, 6):
+        truly = (comb(k - 1, forced) + comb(k - 1, forced - 1) * p) / comb(k, forced)
+        chance = comb(5 - forced, k - forced) * p ** (k - forced) * (1 - p) ** (5 - k)
+        if truly / p > alone:
+            factors.append(truly / p)
+            above += k / 5 * chance
+    assert (min(factors), max(factors)) == (pytest.approx(least), pytest.approx(most))
+    assert round(above, 2) == share

@@ -274,6 +274,26 @@ def test_examples_in_docstrings_hold(module: str) -> None:
     assert result.failed == 0
 
 
+def test_the_help_of_everything_public_begins_with_an_example() -> None:
+    """After its opening words, before what it takes."""
+    public = {name: getattr(ex, name) for name in ex.__all__}
+    public |= {
+        f"{name}.{inner}": value
+        for name, module in public.items()
+        if inspect.ismodule(module) and name != "errors"
+        for inner, value in vars(module).items()
+        if not inner.startswith("_") and getattr(value, "__module__", "").startswith("extremal")
+    }
+    helps = {
+        name: inspect.getdoc(value) or "" for name, value in public.items() if not inspect.ismodule(value)
+    }
+    assert [
+        name
+        for name, text in helps.items()
+        if ">>>" not in re.split(r"\n(?:Parameters|Attributes)\n-", text)[0]
+    ] == []
+
+
 # The gallery
 
 

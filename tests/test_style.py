@@ -10,7 +10,7 @@ import extremal as ex
 PACKAGE = Path(__file__).parents[1] / "src" / "extremal"
 COMMANDS = PACKAGE / "cli"  # their parameters are the options of the command line
 
-LINES, BODY, PARAMETERS = 520, 60, 8
+LINES, BODY, PARAMETERS = 450, 60, 8
 
 
 def functions():
@@ -50,9 +50,17 @@ def test_a_module_gives_a_name_once():
     assert twice == []
 
 
+def without_docstrings(text):
+    """How many lines a module has besides its docstrings, which are read in the help."""
+    documented = ast.Module | ast.ClassDef | ast.FunctionDef
+    nodes = [x for x in ast.walk(ast.parse(text)) if isinstance(x, documented) and ast.get_docstring(x)]
+    return len(text.splitlines()) - sum(x.body[0].end_lineno - x.body[0].lineno + 1 for x in nodes)
+
+
 def test_a_module_is_read_in_one_sitting():
     sizes = {
-        path.relative_to(PACKAGE): len(path.read_text("utf-8").splitlines()) for path in PACKAGE.rglob("*.py")
+        path.relative_to(PACKAGE): without_docstrings(path.read_text("utf-8"))
+        for path in PACKAGE.rglob("*.py")
     }
     assert {path: size for path, size in sizes.items() if size > LINES} == {}
 

@@ -83,6 +83,16 @@ class Audit:
     Of a mechanism in blocks `prior` and `mechanism` are those of the blocks, `answers` is the prior of the single
     answers, and guesses are of single answers: a report leaks as much about an answer as about its block.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> audit = ex.audit(ex.certify(ex.design(prior, 0.6)))
+    >>> round(audit.epsilon, 3)
+    0.6
+    >>> print(audit.to_markdown().splitlines()[0])
+    # Privacy audit
+
     Attributes
     ----------
     prior
@@ -315,6 +325,13 @@ def audit(
     With an `attribute` of X, a function or mapping of its labels or a channel from them, the audit is about that
     attribute alone, under one prior, and so is its prior. It never leaks more than X itself.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.audit(prior, ex.theory.randomized_response(prior, 1.0)).epsilon, 3)
+    0.705
+
     Parameters
     ----------
     prior
@@ -328,13 +345,6 @@ def audit(
     -------
     Audit
         Figures, sentences and pages about what leaks.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> round(ex.audit(prior, ex.theory.randomized_response(prior, 1.0)).epsilon, 3)
-    0.705
     """
     if isinstance(prior, Certified) and mechanism is None:
         return audit(prior.prior_set or prior.prior, prior, attribute=attribute)

@@ -49,6 +49,15 @@ class Composition:
     `epsilons` are their leakages one by one, `epsilon` that of all reports together, and `worst` the reports
     that attain it. `without_evaluation` is the bound that holds without looking at them jointly.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> both = ex.composition.compose_releases(prior, mechanism, mechanism)
+    >>> round(both.epsilon, 3)
+    1.452
+
     Attributes
     ----------
     prior
@@ -94,6 +103,14 @@ class Composition:
 def joint_release(*mechanisms: Released) -> Mechanism:
     """The mechanism that releases all of these for the same X, drawn independently; outputs are flat tuples.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> ex.composition.joint_release(mechanism, mechanism).shape == (3, mechanism.shape[1] ** 2)
+    True
+
     Parameters
     ----------
     *mechanisms
@@ -129,6 +146,15 @@ def _check_tuples(mechanisms: list[Mechanism]) -> None:
 @one_thread
 def compose_releases(prior: Prior, *mechanisms: Released) -> Composition:
     """What releases by all these mechanisms about the same X leak together, from their joint mechanism.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> both = ex.composition.compose_releases(prior, mechanism, mechanism)
+    >>> round(both.epsilon, 3)
+    1.452
 
     Parameters
     ----------
@@ -178,6 +204,14 @@ def repeat_release(prior: Prior, mechanism: Released, releases: int) -> Composit
     Only how often each report came counts, not the order, and outputs with proportional columns say the
     same: C(n + M - 1, M - 1) tables of counts for M outputs that differ, not M^n sequences.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior([0.5, 0.3, 0.2])
+    >>> response = ex.theory.randomized_response(prior, 0.2)
+    >>> round(ex.composition.repeat_release(prior, response, 3).epsilon, 3)
+    0.448
+
     Parameters
     ----------
     prior
@@ -212,6 +246,14 @@ def added_with_ldp(prior: Prior, *mechanisms: Released) -> float:
 
     P(y|x) / P(y|z) <= e^LDP whatever the distribution of X has become, so each further release adds at most
     its level of local differential privacy; the best choice of the first is taken. Never above epsilon_max.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior([0.5, 0.3, 0.2])
+    >>> response = ex.theory.randomized_response(prior, 0.5)
+    >>> round(ex.composition.added_with_ldp(prior, response, response), 3)
+    0.878
 
     Parameters
     ----------
@@ -330,6 +372,14 @@ class PerRelease:
 
     `epsilon` is what one release leaks.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior([0.5, 0.3, 0.2])
+    >>> found = ex.composition.epsilon_per_release(prior, 2, 1.0)
+    >>> found.total <= 1.0
+    True
+
     Attributes
     ----------
     releases
@@ -358,6 +408,14 @@ def leakage_limit(prior: Prior, mechanism: Released) -> float:
     reports, so a report that is as rare as you like counts as much as any other: rows are the same only if all
     entries are, up to the rounding of a row that was divided by its sum (`same_rows`).
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> round(ex.composition.leakage_limit(prior, mechanism), 3)
+    1.609
+
     Parameters
     ----------
     prior
@@ -377,6 +435,14 @@ def releases_within(prior: Prior, mechanism: Released, epsilon: float) -> float:
     Exact, from the counts of reports. Every further report can only raise the worst case: some report leaves
     the posterior of the best guess no smaller. So the largest number is found by doubling and halving. It is
     inf where even unlimited releases stay within epsilon, and 0 where a single one does not.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior([0.5, 0.3, 0.2])
+    >>> response = ex.theory.randomized_response(prior, 0.2)
+    >>> ex.composition.releases_within(prior, response, 0.6)
+    4
 
     Parameters
     ----------
@@ -421,6 +487,14 @@ def epsilon_per_release(
     it: the total can fall where the level grows. The search tries 16 levels from the top, takes the first that
     fits, and narrows the step above it to `tolerance` * epsilon; a higher level inside a step that fails at its
     upper end is missed. For a family whose total grows with the level there is none.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior([0.5, 0.3, 0.2])
+    >>> found = ex.composition.epsilon_per_release(prior, 2, 1.0)
+    >>> found.total <= 1.0
+    True
 
     Parameters
     ----------

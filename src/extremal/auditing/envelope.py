@@ -41,6 +41,15 @@ class Envelope:
 
     The corners are doubles, or fractions where the mechanism is given in integers.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> envelope = ex.measures.envelope(prior, mechanism)
+    >>> round(envelope(0.1), 3) if callable(envelope) else None
+    0.6
+
     Attributes
     ----------
     report_shares
@@ -131,6 +140,15 @@ def envelope(prior: Prior | Certified, mechanism: Mechanism | None = None) -> En
 
     envelope(certified) is exact: its corners are fractions, from the integers that reports are drawn from and the
     prior (of a set of priors, the nominal one) as the certificate reads it.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> envelope = ex.measures.envelope(prior, mechanism)
+    >>> round(envelope(0.1), 3) if callable(envelope) else None
+    0.6
 
     Parameters
     ----------

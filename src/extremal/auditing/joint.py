@@ -53,6 +53,20 @@ def audit_columns(
     are drawn independently given the record, as privatize does; their outcomes are tuples, in the order
     of `mechanisms`. A column without a mechanism is not released, and may still be leaked about.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> joint = ex.Prior(
+    ...     {("yes", "old"): 0.3, ("yes", "young"): 0.1, ("no", "old"): 0.2, ("no", "young"): 0.4}
+    ... )
+    >>> answer = ex.design(ex.Prior({"yes": 0.4, "no": 0.6}), 0.4).mechanism
+    >>> age = ex.Mechanism([[1, 0], [0, 1]], ["old", "young"])
+    >>> found = ex.composition.audit_columns(
+    ...     joint, {"answer": answer, "age": age}, "answer", ["answer", "age"]
+    ... )
+    >>> found.epsilon > 0.4  # age tells something about the answer
+    True
+
     Parameters
     ----------
     joint
@@ -168,6 +182,16 @@ class PanelLeakage:
     `alone` is what each report leaks about its own answer. `worst_case` holds for every joint distribution of the
     answers that has the same shares in each wave; infinity if there is no bound.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"yes": 0.3, "no": 0.7})
+    >>> mechanism = ex.design(prior, 0.4).mechanism
+    >>> moves = ex.panels.markov(prior, [[0.9, 0.1], [0.1, 0.9]])
+    >>> found = ex.panels.leakage([mechanism, mechanism], moves)
+    >>> found.path > 0.4
+    True
+
     Attributes
     ----------
     alone
@@ -206,6 +230,14 @@ class PanelLeakage:
 def markov(prior: Prior, *transitions: Any) -> Prior:
     """The distribution of paths: the prior of the first wave, then a stochastic matrix for each later one.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"yes": 0.3, "no": 0.7})
+    >>> joint = ex.panels.markov(prior, [[0.9, 0.1], [0.1, 0.9]])
+    >>> joint.labels
+    (('yes', 'yes'), ('yes', 'no'), ('no', 'yes'), ('no', 'no'))
+
     Parameters
     ----------
     prior
@@ -237,6 +269,16 @@ def markov(prior: Prior, *transitions: Any) -> Prior:
 @one_thread
 def leakage(mechanisms: Sequence[Released], answers: Prior | Sequence[Prior]) -> PanelLeakage:
     """What the reports of all waves leak together.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"yes": 0.3, "no": 0.7})
+    >>> mechanism = ex.design(prior, 0.4).mechanism
+    >>> moves = ex.panels.markov(prior, [[0.9, 0.1], [0.1, 0.9]])
+    >>> found = ex.panels.leakage([mechanism, mechanism], moves)
+    >>> found.path > 0.4
+    True
 
     Parameters
     ----------

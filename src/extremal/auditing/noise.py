@@ -46,6 +46,12 @@ Piece = tuple[float, float]  # an interval of reports
 class Noise:
     """Laplace or Gaussian noise of a scale (Gaussian: the standard deviation), with bounds on the report or none.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.noise.laplace(2.0).scale
+    2.0
+
     Parameters
     ----------
     family
@@ -150,6 +156,12 @@ class Noise:
 def laplace(scale: float, bounds: tuple[float, float] | None = None, outside: str = "clamp") -> Noise:
     """Laplace noise with density exp(-|z| / scale) / (2 scale).
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.noise.laplace(2.0).scale
+    2.0
+
     Parameters
     ----------
     scale
@@ -164,6 +176,12 @@ def laplace(scale: float, bounds: tuple[float, float] | None = None, outside: st
 
 def gaussian(sigma: float, bounds: tuple[float, float] | None = None, outside: str = "clamp") -> Noise:
     """Gaussian noise with the standard deviation sigma.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.noise.gaussian(2.0, bounds=(0, 10)).scale
+    2.0
 
     Parameters
     ----------
@@ -182,6 +200,13 @@ def geometric(prior: Prior, scale: float, bounds: tuple[int, int] | None = None)
 
     Reports at or beyond an end are one report: the end. Without bounds the ends are the smallest and the largest
     value, which loses nothing, since a report beyond them says the same as the end itself.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> salary = ex.Prior({0: 0.2, 1: 0.5, 2: 0.3})
+    >>> round(ex.epsilon_pml(salary, ex.noise.geometric(salary, 1.0, bounds=(0, 2))), 3)
+    0.857
 
     Parameters
     ----------
@@ -222,6 +247,13 @@ def numeric_values(prior: Prior) -> Floats:
 @dataclass(frozen=True)
 class NoiseAudit:
     """What noise added to a number with this prior leaks, in nats; computed to rounding.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> salary = ex.Prior({0: 0.2, 1: 0.5, 2: 0.3})
+    >>> round(ex.noise.audit(salary, ex.noise.laplace(1.0)).epsilon, 3)
+    0.857
 
     Attributes
     ----------
@@ -433,6 +465,13 @@ def audit(prior: Prior, noise: Noise) -> NoiseAudit:
     """What a number with this prior gives away when noise is added to it.
 
     The labels of the prior are the numbers. See `geometric` for noise in whole numbers, which gives a mechanism.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> salary = ex.Prior({0: 0.2, 1: 0.5, 2: 0.3})
+    >>> round(ex.noise.audit(salary, ex.noise.laplace(1.0)).epsilon, 3)
+    0.857
 
     Parameters
     ----------

@@ -228,6 +228,13 @@ def audit_pairs(
     independently for its secret. `drawn=True` adds that the secrets were drawn from the prior given, which
     makes the bounds a little larger. `seed` decides which third of the pairs chooses the tests.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> found = ex.audit_pairs(["yes", "no"] * 200, ["yes", "no"] * 200, epsilon=0.5)
+    >>> round(found.epsilon_lower, 2), found.violation
+    (0.54, True)
+
     Parameters
     ----------
     x
@@ -249,13 +256,6 @@ def audit_pairs(
     -------
     PairsAudit
         Bounds on the leakage, and whether a claim is refuted.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> found = ex.audit_pairs(["yes", "no"] * 200, ["yes", "no"] * 200, epsilon=0.5)
-    >>> round(found.epsilon_lower, 2), found.violation
-    (0.54, True)
     """
     claimed = None if epsilon is None else check_epsilon(epsilon)
     alpha = 1 - checks.number(confidence, "confidence", least=0.5, below=1, remedy="0.95 is usual")

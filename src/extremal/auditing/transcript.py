@@ -27,6 +27,15 @@ from ..model.prior import Prior, check_prior
 def posterior(prior: Prior, mechanism: Released, outcome: Hashable) -> Prior:
     """What is known about X after this report: the prior for the next release. Excluded labels are left out.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"yes": 0.1, "no": 0.9})
+    >>> mechanism = ex.Mechanism([[1, 0], [0.5, 0.5]], ["yes", "no"], ["yes", "no"])
+    >>> after = ex.composition.posterior(prior, mechanism, "yes")
+    >>> after.probabilities.round(3).tolist()
+    [0.182, 0.818]
+
     Parameters
     ----------
     prior
@@ -48,6 +57,15 @@ def adaptive(first: Released, following: Mapping[Any, Released] | Callable[[Any]
 
     `following` maps (or is a function from) every outcome of `first` to the next mechanism. A next mechanism
     needs no row for an input that its outcome excludes.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> again = ex.composition.adaptive(mechanism, lambda report: mechanism)
+    >>> again.shape == (3, mechanism.shape[1] ** 2)
+    True
 
     Parameters
     ----------
@@ -87,6 +105,15 @@ class Transcript:
     likely again what seemed out of the question. The leakage of the reports so far is
     log max_x P(reports | x) / P(reports), however the mechanisms were chosen along the way, because the choice
     depends on earlier reports only.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> transcript = ex.composition.Transcript.start(prior)
+    >>> transcript.leakage
+    0.0
 
     Attributes
     ----------

@@ -49,6 +49,16 @@ class Certified:
     epsilon and weights, and nothing else: keyed draws depend on it, and two mechanisms with one digest are
     equal, whichever release certified them. `method` and `library` are notes.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> certified = ex.certify(ex.design(prior, 0.6))
+    >>> certified.realised_epsilon <= 0.6
+    True
+    >>> ex.Certified.from_json(certified.to_json()) == certified
+    True
+
     Parameters
     ----------
     prior
@@ -374,16 +384,6 @@ def as_estimable(mechanism: object) -> Mechanism:
 def load(path: str | os.PathLike[str]) -> Certified:
     """The certified mechanism in a file, proved again. A file that claims too much is refused.
 
-    Parameters
-    ----------
-    path
-        The mechanism file.
-
-    Returns
-    -------
-    Certified
-        The mechanism, with the proof done again.
-
     Examples
     --------
     >>> import extremal as ex
@@ -393,6 +393,16 @@ def load(path: str | os.PathLike[str]) -> Certified:
     ...     ex.certify(ex.design(prior, 0.6)).save(f"{folder}/mechanism.json")
     ...     ex.load(f"{folder}/mechanism.json").epsilon
     0.6
+
+    Parameters
+    ----------
+    path
+        The mechanism file.
+
+    Returns
+    -------
+    Certified
+        The mechanism, with the proof done again.
     """
     return Certified.from_json(mechanism_file.read_text(path))
 

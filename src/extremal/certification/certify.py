@@ -54,6 +54,14 @@ def certify(
 
     certify(design) takes prior (or set of priors), mechanism and epsilon from the design.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> certified = ex.certify(ex.design(prior, 0.6))
+    >>> certified.epsilon, ex.epsilon_pml(prior, certified.mechanism) <= 0.6
+    (0.6, True)
+
     Parameters
     ----------
     prior
@@ -88,14 +96,6 @@ def certify(
     mechanism near by does without it, CertificationError is raised. Only where epsilon itself forbids a zero, at the
     edge of a privacy region or less than a millionth below it, such entries stay, or arise; an audit counts their
     answers as ruled out.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> certified = ex.certify(ex.design(prior, 0.6))
-    >>> certified.epsilon, ex.epsilon_pml(prior, certified.mechanism) <= 0.6
-    (0.6, True)
     """
     if not isinstance(prior, Prior | PriorSet) and _is_design(prior):
         return _of_design(prior, mechanism, epsilon, allow_true_answers)

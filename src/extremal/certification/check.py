@@ -57,6 +57,13 @@ def check_design(design: CheckedDesign) -> Check:
     Shares no code with the solver. An infinite upper bound claims nothing: nothing is proved then, but the design is
     not wrong either.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.check_design(ex.design(prior, 0.6)).ok
+    True
+
     Parameters
     ----------
     design
@@ -82,13 +89,6 @@ def check_design(design: CheckedDesign) -> Check:
 
     Not checked is what says how the design was found (`method`, `stats`), and what only a sample can show: how sure it
     is that a set of priors holds the true one.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> ex.check_design(ex.design(prior, 0.6)).ok
-    True
     """
     wanted = {name for name in dir(CheckedDesign) if not name.startswith("_")}
     if not wanted <= set(dir(design)):  # no look at the fields: that can make the matrix of a large mechanism

@@ -66,6 +66,14 @@ def check_key(key: Any) -> bytes:
 def write_key(path: str | os.PathLike[str]) -> bytes:
     """A new secret key, which is also written to a new file that only its owner can read.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "key")
+    >>> len(ex.keys.write(path))
+    32
+
     Parameters
     ----------
     path
@@ -91,6 +99,14 @@ def write_key(path: str | os.PathLike[str]) -> bytes:
 
 def read_key(path: str | os.PathLike[str]) -> bytes:
     """The secret key in a file that only its owner can read: 64 hexadecimal digits or 32 raw bytes.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "key")
+    >>> ex.keys.write(path) == ex.keys.read(path)
+    True
 
     Parameters
     ----------
@@ -121,6 +137,12 @@ class Keyed:
 
     Doing a job again then repeats its reports. Give every question a column name of its own, for good.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.Keyed("secret.key", ids="person", occasion=2)
+    Keyed(ids='person', occasion=2)
+
     Parameters
     ----------
     key
@@ -131,12 +153,6 @@ class Keyed:
         the column that holds them.
     occasion
         A wave, as text or an integer. Another occasion draws new reports of the same people, which tell more.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> ex.Keyed("secret.key", ids="person", occasion=2)
-    Keyed(ids='person', occasion=2)
     """
 
     key: bytes | str | os.PathLike[str]

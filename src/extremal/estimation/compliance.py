@@ -50,6 +50,18 @@ class ShareBounds(Tabular):
 
     `lowest` and `highest` are the ends at the estimated shares, `lower` and `upper` have chance in them.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> certified = ex.certify(ex.design(prior, 0.6))
+    >>> reports = certified.privatize(
+    ...     ["never", "never", "once", "often"] * 50, source=ex.randomness.SeededWords(1)
+    ... )
+    >>> bounds = ex.compliance.bounds(ex.estimate(certified, reports), "never", 0.1)
+    >>> bool((bounds.lowest <= bounds.highest).all())
+    True
+
     Attributes
     ----------
     labels
@@ -111,6 +123,18 @@ class ShareBounds(Tabular):
 def bounds(found: Estimate, label: Any, share: float) -> ShareBounds:
     """What true shares can be if up to `share` of all people answer `label` whatever is true for them.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> certified = ex.certify(ex.design(prior, 0.6))
+    >>> reports = certified.privatize(
+    ...     ["never", "never", "once", "often"] * 50, source=ex.randomness.SeededWords(1)
+    ... )
+    >>> bounds = ex.compliance.bounds(ex.estimate(certified, reports), "never", 0.1)
+    >>> bool((bounds.lowest <= bounds.highest).all())
+    True
+
     Parameters
     ----------
     found
@@ -157,6 +181,18 @@ class Compliance:
     """The share of people who give a safe report, or answer, whatever is true for them, and the shares of the others.
 
     `joint` is the estimate behind it: shares of the answers of those who comply, times their share, and `rate`.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> first, second = (ex.certify(ex.design(prior, level)) for level in (0.5, 0.9))
+    >>> answers = ["never", "never", "once", "often"] * 500
+    >>> words = ex.randomness.SeededWords(1)
+    >>> groups = {name: (c, c.privatize(answers, source=words)) for name, c in [("a", first), ("b", second)]}
+    >>> found = ex.compliance.rate(groups, "never", entered="answer")
+    >>> found.rate is None or 0 <= found.rate <= 1
+    True
 
     Attributes
     ----------
@@ -258,6 +294,18 @@ def rate(
     intervals: str = "each",
 ) -> Compliance:
     """How many people give one report, or answer, whatever is true for them, from groups with different mechanisms.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> first, second = (ex.certify(ex.design(prior, level)) for level in (0.5, 0.9))
+    >>> answers = ["never", "never", "once", "often"] * 500
+    >>> words = ex.randomness.SeededWords(1)
+    >>> groups = {name: (c, c.privatize(answers, source=words)) for name, c in [("a", first), ("b", second)]}
+    >>> found = ex.compliance.rate(groups, "never", entered="answer")
+    >>> found.rate is None or 0 <= found.rate <= 1
+    True
 
     Parameters
     ----------

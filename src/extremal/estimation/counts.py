@@ -33,13 +33,6 @@ Counts = NDArray[np.int64]
 class ReportCounts:
     """Non-negative integer counts, one for each output label; values, so adding makes a new one.
 
-    Parameters
-    ----------
-    outputs
-        The labels of the reports.
-    counts
-        A count for each label; all 0 if None.
-
     Examples
     --------
     >>> batches = [["a", "b"], ["b", "b"]]
@@ -48,6 +41,13 @@ class ReportCounts:
     ...     counts = counts.add(batch)
     >>> counts.to_dict()
     {'a': 1, 'b': 3}
+
+    Parameters
+    ----------
+    outputs
+        The labels of the reports.
+    counts
+        A count for each label; all 0 if None.
     """
 
     outputs: Labels

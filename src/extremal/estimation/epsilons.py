@@ -55,6 +55,14 @@ MOST = 50  # epsilons
 class LeastEpsilon:
     """The smallest limit that reaches a wish: `design` reaches it at `epsilon`, and nothing below `lower` does.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> found = ex.planning.least_epsilon(prior, people=2000, half_width=0.05)
+    >>> found.lower < found.epsilon < prior.epsilon_max
+    True
+
     Attributes
     ----------
     prior
@@ -128,6 +136,14 @@ def least_epsilon(
     progress: Callable[[float, float], None] | None = None,
 ) -> LeastEpsilon:
     """The smallest epsilon at which the best mechanism reaches a wish, between proven bounds.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> found = ex.planning.least_epsilon(prior, people=2000, half_width=0.05)
+    >>> found.lower < found.epsilon < prior.epsilon_max
+    True
 
     Parameters
     ----------
@@ -242,6 +258,14 @@ class Precision(Tabular):
 
     The last row, at `epsilons[-1]` = infinity, is for true answers.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> table = ex.planning.precision(prior, [0.5, 1.0], people=[1000, 4000])
+    >>> table.people
+    (1000, 4000)
+
     Attributes
     ----------
     prior
@@ -319,6 +343,14 @@ def precision(
     confidence: float = 0.95,
 ) -> Precision:
     """How precisely each share will be known, for designs at each epsilon and for true answers.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> table = ex.planning.precision(prior, [0.5, 1.0], people=[1000, 4000])
+    >>> table.people
+    (1000, 4000)
 
     Parameters
     ----------

@@ -87,6 +87,22 @@ def estimate(
 ) -> Estimate | GroupedEstimate:
     """The share of each answer with its interval, for everybody or for each group.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> response = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"])
+    >>> ex.estimate(response, {"no": 60, "yes": 40}).shares.round(3).tolist()
+    [0.7, 0.3]
+
+    Other people, asked with another mechanism:
+
+    >>> truer = ex.Mechanism([[0.9, 0.1], [0.1, 0.9]], ["no", "yes"], ["no", "yes"])
+    >>> both = ex.estimate([(response, {"no": 60, "yes": 40}), (truer, {"no": 330, "yes": 170})])
+    >>> both.shares.round(3).tolist()
+    [0.7, 0.3]
+    >>> both.drift.degrees
+    (1,)
+
     Parameters
     ----------
     mechanism
@@ -129,22 +145,6 @@ def estimate(
     How intervals are made, and why they hold, is told in module intervals, in approximate for ordinary ones, and in
     betting for several mechanisms. For maximum likelihood and "map" an interval is extended to hold its estimate. Given
     how many people were asked under each mechanism, several are like one whose outputs are pairs (stage, report).
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> response = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"])
-    >>> ex.estimate(response, {"no": 60, "yes": 40}).shares.round(3).tolist()
-    [0.7, 0.3]
-
-    Other people, asked with another mechanism:
-
-    >>> truer = ex.Mechanism([[0.9, 0.1], [0.1, 0.9]], ["no", "yes"], ["no", "yes"])
-    >>> both = ex.estimate([(response, {"no": 60, "yes": 40}), (truer, {"no": 330, "yes": 170})])
-    >>> both.shares.round(3).tolist()
-    [0.7, 0.3]
-    >>> both.drift.degrees
-    (1,)
     """
     pairs = _pairs(mechanism, reports)
     how = _How([m for m, _ in pairs], confidence, intervals, method)
@@ -226,6 +226,11 @@ def _pairs(mechanism: Any, reports: Any) -> list[tuple[Any, Any]]:
 class Method:
     """How shares are found from reports, and which are expected.
 
+    Examples
+    --------
+    >>> Method("map", strength=20).strength
+    20
+
     Parameters
     ----------
     name
@@ -237,11 +242,6 @@ class Method:
     strength
         For "map", the mode of the posterior for a Dirichlet prior whose mode is `prior`: as how many answers seen
         without noise the prior counts; by default as many as there are symbols.
-
-    Examples
-    --------
-    >>> Method("map", strength=20).strength
-    20
     """
 
     name: str = METHODS[0]

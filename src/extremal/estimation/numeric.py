@@ -33,6 +33,13 @@ from .result import Estimate
 class Grid:
     """Points to which numbers are rounded at random, so that their mean stays.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> grid = ex.numeric.Grid([0, 10, 20])
+    >>> len(grid.points)
+    3
+
     Parameters
     ----------
     points
@@ -125,6 +132,13 @@ class Grid:
 @dataclass(frozen=True, init=False)
 class Brackets:
     """Numbers as answers like "500 to 1000": the lower edge belongs to a bracket, the upper one to the next.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ages = ex.numeric.Brackets([0, 18, 65, 120])
+    >>> len(ages.labels)
+    3
 
     Parameters
     ----------

@@ -39,6 +39,18 @@ class Change:
 
     `joint` is the estimate of all pairs of answers; `dropped` counts people who reported in one wave only.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"yes": 0.3, "no": 0.7})
+    >>> certified = ex.certify(ex.design(prior, 0.5))
+    >>> first, second = ["yes", "no", "no"] * 300, ["yes", "yes", "no"] * 300
+    >>> words = ex.randomness.SeededWords(1)
+    >>> reports = [certified.privatize(wave, source=words) for wave in (first, second)]
+    >>> found = ex.panels.change([certified, certified], *reports)
+    >>> found.dropped
+    0
+
     Attributes
     ----------
     labels
@@ -122,6 +134,18 @@ def change(
     sample: SampleDesign | None = None,
 ) -> Change:
     """How answers of the same people changed between two waves.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"yes": 0.3, "no": 0.7})
+    >>> certified = ex.certify(ex.design(prior, 0.5))
+    >>> first, second = ["yes", "no", "no"] * 300, ["yes", "yes", "no"] * 300
+    >>> words = ex.randomness.SeededWords(1)
+    >>> reports = [certified.privatize(wave, source=words) for wave in (first, second)]
+    >>> found = ex.panels.change([certified, certified], *reports)
+    >>> found.dropped
+    0
 
     Parameters
     ----------

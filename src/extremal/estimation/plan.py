@@ -39,6 +39,13 @@ HALVINGS = 14  # of an interval of epsilons: to less than a thousandth of its le
 class Effect:
     """A difference, or a coefficient, that is to be found, and how surely.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"yes": 0.3, "no": 0.7})
+    >>> ex.plan(prior, epsilon=0.5, difference=ex.planning.Effect(0.1, "yes")).people > 100
+    True
+
     Parameters
     ----------
     size
@@ -71,6 +78,13 @@ def plan(
 ) -> Plan:
     """How many people a goal needs, how precise so many will be, or which epsilon they need.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.plan(prior, epsilon=0.6, width=0.1).people
+    1223
+
     Parameters
     ----------
     source
@@ -98,13 +112,6 @@ def plan(
     -------
     Plan
         A number of people with its precision, in figures and sentences.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> ex.plan(prior, epsilon=0.6, width=0.1).people
-    1223
     """
     level = checks.confidence(confidence)
     given = coefficient if difference is None else difference

@@ -44,6 +44,15 @@ class Plan:
     `half_widths` are 1.96 standard errors for 95 %. `wanted` says what the plan is for. `epsilon` is None where only a
     matrix was given.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> certified = ex.certify(ex.design(prior, 0.6))
+    >>> plan = ex.plan(certified, people=944)
+    >>> plan.people
+    944
+
     Attributes
     ----------
     prior
@@ -193,6 +202,14 @@ def precision_sentence(
     intervals: str = "each",
 ) -> str:
     """ "With 944 people each share is known to about ± 5.5 points", or what the usual numbers of people tell.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> print(ex.planning.precision_sentence(prior, mechanism, [1000])[:40])
+    With 1,000 people each share is known to
 
     Parameters
     ----------

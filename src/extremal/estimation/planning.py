@@ -37,6 +37,15 @@ class ExpectedError:
     `standard_errors` are those of the best unbiased estimate (the Cramér-Rao bound, attained for large n), infinite
     for symbols that are not identified. `widths` are of the intervals at the expected counts.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> found = ex.planning.expected_error(prior, mechanism, 1000)
+    >>> found.reports
+    1000
+
     Attributes
     ----------
     labels
@@ -102,6 +111,14 @@ class ExpectedError:
 class SampleSizes:
     """Reports needed for the same width at the same leakage; None where no number of reports is enough.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> found = ex.planning.compare_sample_sizes(prior, 0.6, 0.1)
+    >>> found.optimal < found.randomized_response
+    True
+
     Attributes
     ----------
     epsilon
@@ -158,6 +175,15 @@ def expected_error(
 ) -> ExpectedError:
     """Standard errors and interval widths to expect from n reports if the inputs follow the prior.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> found = ex.planning.expected_error(prior, mechanism, 1000)
+    >>> found.reports
+    1000
+
     Parameters
     ----------
     prior
@@ -199,6 +225,14 @@ def sample_size(
     narrower. The width of intervals that hold all together does not fall steadily with the number of reports, because
     weights are chosen anew for each, so a smaller number may be enough, too. expected_error() tells for any given
     number.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> ex.planning.sample_size(prior, mechanism, 0.1) > 100
+    True
 
     Parameters
     ----------
@@ -248,6 +282,14 @@ def compare_sample_sizes(
 
     By default the purpose is to estimate shares. A design for another utility, such as mutual information, can blur
     answers, which are then not identified.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> found = ex.planning.compare_sample_sizes(prior, 0.6, 0.1)
+    >>> found.optimal < found.randomized_response
+    True
 
     Parameters
     ----------

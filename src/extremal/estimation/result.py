@@ -45,6 +45,20 @@ class Estimate(Tabled):
     inverse, which maximises nothing. `survey` has the weighted shares of the reports and their covariance where there
     are weights, strata or clusters. Intervals, standard errors and the like are computed when they are asked for.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> certified = ex.certify(ex.design(prior, 0.6))
+    >>> reports = certified.privatize(
+    ...     ["never", "never", "once", "often"] * 50, source=ex.randomness.SeededWords(1)
+    ... )
+    >>> found = ex.estimate(certified, reports)
+    >>> found.reports, round(float(found.shares.sum()), 6)
+    (200, 1.0)
+    >>> bool((found.lower <= found.shares).all())
+    True
+
     Attributes
     ----------
     mechanism

@@ -37,6 +37,11 @@ class SampleDesign:
 
     Without any of them each person was drawn alone, and all alike.
 
+    Examples
+    --------
+    >>> SampleDesign(weights="w", clusters="school").names
+    ('w', 'school')
+
     Parameters
     ----------
     weights
@@ -47,11 +52,6 @@ class SampleDesign:
     clusters
         Who was drawn together. Standard errors are those between the clusters of each stratum, as if drawn with
         replacement.
-
-    Examples
-    --------
-    >>> SampleDesign(weights="w", clusters="school").names
-    ('w', 'school')
     """
 
     weights: Any = None

@@ -97,6 +97,15 @@ def estimate_windows(
 ) -> IntervalTable:
     """The shares of answers, unbiased, with standard errors and intervals that hold for every number of reports.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> towns = [f"town {k}" for k in range(100)]
+    >>> windows = ex.large.windows(towns, 3.0)
+    >>> reports = windows.privatize(towns * 20, source=ex.randomness.SeededWords(1))
+    >>> len(ex.large.estimate(windows, reports, ["town 7", "town 8"]))
+    2
+
     Parameters
     ----------
     windows
@@ -156,6 +165,15 @@ def estimate_window_groups(
     windows: Windows, reports: Any, groups: Mapping[Any, Iterable[Any]], confidence: float = 0.95
 ) -> IntervalTable:
     """The shares of groups of answers, unbiased, with the standard errors of means over reports.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> towns = [f"town {k}" for k in range(100)]
+    >>> windows = ex.large.windows(towns, 3.0)
+    >>> reports = windows.privatize(towns * 20, source=ex.randomness.SeededWords(1))
+    >>> len(ex.large.estimate_groups(windows, reports, {"north": towns[:50], "south": towns[50:]}))
+    2
 
     Parameters
     ----------

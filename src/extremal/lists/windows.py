@@ -59,6 +59,14 @@ class Windows:
     A report is one whole number, step · prime + start. Its set is `size` numbers modulo `prime`: start + D, where D are
     the first places of the step (`lists.steps`). The step is drawn without a look at the answer.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> list_of_towns = [f"town {k}" for k in range(1000)]
+    >>> windows = ex.large.windows(list_of_towns, 2.0)
+    >>> windows.epsilon
+    2.0
+
     Attributes
     ----------
     prior
@@ -282,6 +290,14 @@ class Windows:
 def windows(answers: Prior | int | Iterable[Hashable], epsilon: float) -> Windows:
     """Reports of a start and a public step, for estimating the shares of many answers.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> list_of_towns = [f"town {k}" for k in range(1000)]
+    >>> windows = ex.large.windows(list_of_towns, 2.0)
+    >>> windows.epsilon
+    2.0
+
     Parameters
     ----------
     answers
@@ -328,6 +344,16 @@ def _proved(prior: Prior | None, names: Labels | None, answers: int, level: floa
 
 def load_windows(path: str | os.PathLike[str]) -> Windows:
     """The windows in a file, proved anew.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "towns.json")
+    >>> windows = ex.large.windows([f"town {k}" for k in range(100)], 2.0)
+    >>> windows.save(path)
+    >>> ex.large.load(path) == windows
+    True
 
     Parameters
     ----------

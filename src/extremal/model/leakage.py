@@ -37,6 +37,14 @@ RULED_OUT = 1e-6
 def lift(prior: Prior, mechanism: Mechanism) -> Floats:
     """P(y|x) / P_Y(y) for every input (rows) and output (columns).
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> float(ex.measures.lift(prior, mechanism).max().round(3))  # e^0.6
+    1.822
+
     Parameters
     ----------
     prior
@@ -57,6 +65,13 @@ def pml(prior: Prior | PriorSet, mechanism: Mechanism) -> Floats:
     Over a set of priors the worst case for each output: log max_x P(y|x) / min P_Y(y). Infinite where a prior of the
     set gives an output no probability.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.pml(prior, ex.theory.randomized_response(prior, 1.0)).round(3).tolist()
+    [0.38, 0.584, 0.705]
+
     Parameters
     ----------
     prior
@@ -68,13 +83,6 @@ def pml(prior: Prior | PriorSet, mechanism: Mechanism) -> Floats:
     -------
     ndarray
         The leakage of each report, in nats.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> ex.pml(prior, ex.theory.randomized_response(prior, 1.0)).round(3).tolist()
-    [0.38, 0.584, 0.705]
     """
     if isinstance(prior, PriorSet):
         return _worst_pml(prior, mechanism)
@@ -93,6 +101,15 @@ def _worst_pml(priors: PriorSet, mechanism: Mechanism) -> Floats:
 def epsilon_pml(prior: Prior | PriorSet, mechanism: Mechanism) -> float:
     """The leakage of the worst report, in nats; over a set of priors, under the worst of them.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.epsilon_pml(prior, ex.theory.randomized_response(prior, 1.0)), 3)
+    0.705
+    >>> round(ex.epsilon_pml(ex.PriorSet.l1_ball(prior, 0.1), ex.theory.randomized_response(prior, 1.0)), 3)
+    0.771
+
     Parameters
     ----------
     prior
@@ -104,15 +121,6 @@ def epsilon_pml(prior: Prior | PriorSet, mechanism: Mechanism) -> float:
     -------
     float
         The leakage of the worst report, in nats.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> round(ex.epsilon_pml(prior, ex.theory.randomized_response(prior, 1.0)), 3)
-    0.705
-    >>> round(ex.epsilon_pml(ex.PriorSet.l1_ball(prior, 0.1), ex.theory.randomized_response(prior, 1.0)), 3)
-    0.771
     """
     return float(pml(prior, mechanism).max())
 

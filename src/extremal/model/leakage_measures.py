@@ -24,6 +24,14 @@ from .prior import Prior
 def tail_probability(prior: Prior, mechanism: Mechanism, epsilon: float) -> float:
     """P[l(X→Y) > epsilon]; excesses up to 1e-12 are rounding and do not count.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> ex.measures.tail_probability(prior, mechanism, 0.6 + 1e-9)
+    0.0
+
     Parameters
     ----------
     prior
@@ -39,6 +47,15 @@ def tail_probability(prior: Prior, mechanism: Mechanism, epsilon: float) -> floa
 @dataclass(frozen=True, eq=False)
 class LeakageDistribution:
     """The leakage as a random variable of Y: its distinct values in increasing order, with probabilities.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> found = ex.measures.leakage_distribution(prior, mechanism)
+    >>> round(float(found.probabilities.sum()), 6)
+    1.0
 
     Attributes
     ----------
@@ -101,6 +118,15 @@ class LeakageDistribution:
 def leakage_distribution(prior: Prior, mechanism: Mechanism) -> LeakageDistribution:
     """The distribution of l(X→Y) when Y is drawn by the mechanism; outcomes equal up to rounding are one.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> found = ex.measures.leakage_distribution(prior, mechanism)
+    >>> round(float(found.probabilities.sum()), 6)
+    1.0
+
     Parameters
     ----------
     prior
@@ -119,6 +145,12 @@ def first_largest(leakage: Floats) -> int:
 def maximal_leakage(mechanism: Mechanism) -> float:
     """log sum_y max_x P(y|x): the leakage on average over Y; it does not depend on the prior.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> round(ex.measures.maximal_leakage(ex.Mechanism([[0.75, 0.25], [0.25, 0.75]])), 3)  # log 1.5
+    0.405
+
     Parameters
     ----------
     mechanism
@@ -131,6 +163,12 @@ def ldp_epsilon(mechanism: Mechanism) -> float:
     """The smallest epsilon of local differential privacy: max of log P(y|x)/P(y|x').
 
     Infinite if a zero stands beside a positive probability in a column.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> round(ex.measures.ldp_epsilon(ex.Mechanism([[0.75, 0.25], [0.25, 0.75]])), 3)  # log 3
+    1.099
 
     Parameters
     ----------
@@ -149,6 +187,13 @@ def lip_epsilon(prior: Prior, mechanism: Mechanism) -> float:
     """The smallest epsilon of local information privacy: max |log lift|.
 
     Infinite if an output excludes an input.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior([0.5, 0.5])
+    >>> round(ex.measures.lip_epsilon(prior, ex.Mechanism([[0.75, 0.25], [0.25, 0.75]])), 3)  # log 2
+    0.693
 
     Parameters
     ----------
@@ -169,6 +214,12 @@ def record_leakage(dp_epsilon: float, least: float) -> float:
     -log(α + (1 - α) exp(-ε₀)), for records that are independent of each other and whose every value has at least the
     probability α = `least`. Randomized response about one record with a value of probability α attains it.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> round(ex.measures.record_leakage(1.0, 0.1), 3)
+    0.841
+
     Parameters
     ----------
     dp_epsilon
@@ -187,6 +238,14 @@ def pointwise_cost(prior: Prior, mechanism: Mechanism) -> Floats:
     Infinite where y rules an answer out. The level of local differential privacy is finite exactly if the largest
     leakage and the largest cost are, and at most their sum; it is at least the larger of the two.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> ex.measures.pointwise_cost(prior, mechanism).shape == (mechanism.shape[1],)
+    True
+
     Parameters
     ----------
     prior
@@ -203,6 +262,12 @@ def dobrushin(mechanism: Mechanism) -> float:
 
     It is the contraction coefficient of total variation: for any two distributions of the answer at distance t,
     their reports are at most dobrushin(mechanism) * t apart, and some pair attains it.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> round(ex.measures.dobrushin(ex.Mechanism([[0.8, 0.2], [0.3, 0.7]])), 3)
+    0.5
 
     Parameters
     ----------
@@ -221,6 +286,14 @@ def chi_squared_contraction(prior: Prior, mechanism: Mechanism) -> float:
 
     It is the square of the maximal correlation between answer and report, and the second eigenvalue of the matrix
     Σ_y sqrt(π_x π_x') P(y|x) P(y|x') / P_Y(y), whose first is 1.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> 0 < ex.measures.chi_squared_contraction(prior, mechanism) < 1
+    True
 
     Parameters
     ----------

@@ -85,6 +85,14 @@ def is_uniform(probabilities: ArrayLike) -> bool:
 class Notion:
     """What must not exceed epsilon: PML, LDP, LIP or MaximalLeakage.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior([0.5, 0.3, 0.2])
+    >>> design = ex.design(prior, 0.6, ex.mutual_information, notion=ex.LDP)
+    >>> ex.measures.ldp_epsilon(design.mechanism) <= 0.6 + 1e-9
+    True
+
     Attributes
     ----------
     name

@@ -33,6 +33,11 @@ LARGEST_MATRIX = 200_000_000  # entries: 1.6 GB
 class Mechanism:
     """How likely each answer is to turn into each report: a matrix with labelled rows and columns.
 
+    Examples
+    --------
+    >>> Mechanism([[0.75, 0.25], [0.25, 0.75]]).shape
+    (2, 2)
+
     Parameters
     ----------
     matrix
@@ -41,11 +46,6 @@ class Mechanism:
         Labels of the answers; 0, 1, … if None.
     outputs
         Labels of the reports; 0, 1, … if None.
-
-    Examples
-    --------
-    >>> Mechanism([[0.75, 0.25], [0.25, 0.75]]).shape
-    (2, 2)
     """
 
     matrix: Floats

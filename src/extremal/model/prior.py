@@ -35,17 +35,17 @@ class Prior:
     Probabilities come as a sequence, a mapping label -> probability or a pandas Series, whose index names the
     labels. Without labels they are 0..N-1.
 
+    Examples
+    --------
+    >>> Prior({"yes": 0.25, "no": 0.75}).epsilon_max
+    1.3862943611198906
+
     Parameters
     ----------
     probabilities
         A number for each answer, or a mapping label -> probability.
     labels
         The answers; 0, 1, … if None.
-
-    Examples
-    --------
-    >>> Prior({"yes": 0.25, "no": 0.75}).epsilon_max
-    1.3862943611198906
     """
 
     probabilities: Floats

@@ -48,6 +48,13 @@ class PriorSet:
     confidence is a claim of whoever made the set. Build one with from_counts, from_reports,
     l1_ball, intervals or at_least.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> priors = ex.PriorSet.from_counts({"never": 50, "once": 30, "often": 20}, confidence=0.95)
+    >>> priors.contains(ex.Prior({"never": 0.45, "once": 0.35, "often": 0.2}))
+    True
+
     Attributes
     ----------
     nominal
@@ -66,13 +73,6 @@ class PriorSet:
         What the set was made from, if it was made from data.
     note
         What the maker of the set wrote about it. Nothing of it is proven.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> priors = ex.PriorSet.from_counts({"never": 50, "once": 30, "often": 20}, confidence=0.95)
-    >>> priors.contains(ex.Prior({"never": 0.45, "once": 0.35, "often": 0.2}))
-    True
     """
 
     nominal: Prior

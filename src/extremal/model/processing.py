@@ -61,6 +61,15 @@ def postprocess(mechanism: Mechanism, step: Mechanism | Function) -> Mechanism:
     `step` is a function or mapping of output labels (equal values become one output) or a mechanism that
     takes the outputs as its inputs. l(X→z) <= max of l(X→y) over the y with P(z|y) > 0.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> merged = ex.theory.postprocess(mechanism, lambda report: 0)
+    >>> ex.epsilon_pml(prior, merged)
+    0.0
+
     Parameters
     ----------
     mechanism
@@ -79,6 +88,15 @@ def preprocess(prior: Prior, step: Mechanism | Function, mechanism: Mechanism) -
     returned is the prior that Z then has, and the whole way from X to Y, for which
     l(X→y) <= l(Z→y) for every y: a mechanism designed for Z's prior keeps its epsilon for X.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> fine = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.Mechanism([[1, 0], [0.5, 0.5]], [True, False])
+    >>> coarse, whole = ex.theory.preprocess(fine, lambda answer: answer == "never", mechanism)
+    >>> whole.shape
+    (3, 2)
+
     Parameters
     ----------
     prior
@@ -95,6 +113,13 @@ def preprocess(prior: Prior, step: Mechanism | Function, mechanism: Mechanism) -
 
 def induced_prior(prior: Prior, step: Mechanism | Function) -> Prior:
     """The distribution of what a function or mechanism makes of X; values that never occur are left out.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.theory.induced_prior(prior, lambda answer: answer != "never").probabilities.tolist()
+    [0.5, 0.5]
 
     Parameters
     ----------
@@ -136,6 +161,14 @@ def seen_from(prior: Prior, mechanism: Mechanism, attribute: Mechanism | Functio
 
 def restrict(mechanism: Mechanism, labels: Sequence[Any]) -> Mechanism:
     """The rows of the mechanism for these inputs, in this order; outputs stay.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> ex.theory.restrict(mechanism, ["never", "once"]).inputs
+    ('never', 'once')
 
     Parameters
     ----------

@@ -25,7 +25,15 @@ from .prior import Prior, check_prior
 
 @dataclass(frozen=True)
 class Purpose(ABC):
-    """Something linear in the shares that is to be estimated; `loss` gives its matrix A for a prior."""
+    """Something linear in the shares that is to be estimated; `loss` gives its matrix A for a prior.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> isinstance(ex.shares, ex.utilities.Purpose)
+    True
+    """
 
     @property
     @abstractmethod
@@ -53,7 +61,18 @@ class Purpose(ABC):
 
 @dataclass(frozen=True)
 class Shares(Purpose):
-    """A purpose for `design`: the most precise shares, by the sum of squared errors or of squared relative errors."""
+    """A purpose for `design`: the most precise shares, by the sum of squared errors or of squared relative errors.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> identity = ex.Mechanism([[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    >>> round(ex.shares(ex.Prior([0.5, 0.3, 0.2]), identity), 6)  # the answers themselves
+    1.0
+    >>> round(ex.design(prior, 0.6, ex.shares).value, 3)
+    0.274
+    """
 
     in_proportion: bool = False
 
@@ -101,6 +120,14 @@ class Mean(Purpose):
 def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:
     """A purpose for `design`: the most precise mean of scores.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> design = ex.design(prior, 0.6, ex.mean({"never": 0, "once": 1, "often": 5}))
+    >>> round(design.value, 3)
+    0.217
+
     Parameters
     ----------
     scores
@@ -110,14 +137,6 @@ def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:
     -------
     Purpose
         To be given to `design`.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> design = ex.design(prior, 0.6, ex.mean({"never": 0, "once": 1, "often": 5}))
-    >>> round(design.value, 3)
-    0.217
     """
     labels, values = (tuple(scores), list(scores.values())) if isinstance(scores, Mapping) else (None, scores)
     remedy = "e.g. {'no': 0, 'yes': 1}"
@@ -151,6 +170,13 @@ class Groups(Purpose):
 def groups(members: Mapping[str, Sequence[object]]) -> Groups:
     """A purpose for `design`: the most precise shares of groups of answers. Answers in no group are the rest.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.design(prior, 0.6, ex.groups({"ever": ["once", "often"]})).value, 3)
+    0.676
+
     Parameters
     ----------
     members
@@ -160,13 +186,6 @@ def groups(members: Mapping[str, Sequence[object]]) -> Groups:
     -------
     Purpose
         To be given to `design`.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> round(ex.design(prior, 0.6, ex.groups({"ever": ["once", "often"]})).value, 3)
-    0.676
     """
     try:
         found = {str(k): () if isinstance(v, str) else tuple(v) for k, v in members.items()}
@@ -185,6 +204,15 @@ def groups(members: Mapping[str, Sequence[object]]) -> Groups:
 @dataclass(frozen=True, eq=False)
 class Quadratic(Purpose):
     """Any positive semidefinite A: the expected value of error' A error is to be small.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> import numpy as np
+    >>> purpose = ex.utilities.Quadratic(np.diag([1.0, 1.0, 4.0]), "often counts more")
+    >>> round(ex.design(prior, 0.6, purpose).value, 3)
+    0.238
 
     Parameters
     ----------

@@ -31,15 +31,6 @@ class Utility:
 
     `symmetric` promises that mu does not change when the symbols of a uniform prior are permuted (Theorem 4).
 
-    Parameters
-    ----------
-    mu
-        A function of a prior and (N, M) columns that returns M numbers.
-    name
-        What it is called in tables.
-    symmetric
-        Whether permuting the answers of a uniform prior changes nothing.
-
     Examples
     --------
     >>> import extremal as ex
@@ -49,6 +40,15 @@ class Utility:
     ... )
     >>> round(ex.design(prior, 0.6, guess).value, 3)
     0.729
+
+    Parameters
+    ----------
+    mu
+        A function of a prior and (N, M) columns that returns M numbers.
+    name
+        What it is called in tables.
+    symmetric
+        Whether permuting the answers of a uniform prior changes nothing.
     """
 
     def __init__(self, mu: Column, name: str = "utility", symmetric: bool = False) -> None:
@@ -125,13 +125,6 @@ class FInformation(Utility):
 
     f must be convex on [0, inf) with f(1) = 0 and f(0) finite, and work on arrays.
 
-    Parameters
-    ----------
-    f
-        A convex function of arrays with f(1) = 0 and f(0) finite.
-    name
-        What it is called in tables.
-
     Examples
     --------
     >>> import extremal as ex
@@ -139,6 +132,13 @@ class FInformation(Utility):
     >>> squares = ex.FInformation(lambda t: (t - 1) ** 2, "squares")
     >>> round(ex.design(prior, 0.6, squares).value, 3)
     0.684
+
+    Parameters
+    ----------
+    f
+        A convex function of arrays with f(1) = 0 and f(0) finite.
+    name
+        What it is called in tables.
     """
 
     def __init__(self, f: Generator, name: str = "f-information") -> None:
@@ -175,6 +175,14 @@ class FDivergence(Utility):
     mu(column) = q_1 f(q_0 / q_1) with q_h = p_h . column. Where p1 is 0 and p0 is not, f needs a finite slope
     at infinity: give it as `growth` = lim f(t)/t.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> divergence = ex.FDivergence(lambda t: (t - 1) ** 2, [0.5, 0.3, 0.2], [0.3, 0.4, 0.3])
+    >>> round(ex.design(prior, 0.6, divergence).value, 3)
+    0.121
+
     Parameters
     ----------
     f
@@ -187,14 +195,6 @@ class FDivergence(Utility):
         What it is called in tables.
     growth
         lim f(t)/t, needed where p1 is 0 and p0 is not.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> divergence = ex.FDivergence(lambda t: (t - 1) ** 2, [0.5, 0.3, 0.2], [0.3, 0.4, 0.3])
-    >>> round(ex.design(prior, 0.6, divergence).value, 3)
-    0.121
     """
 
     def __init__(
@@ -243,13 +243,6 @@ class ExpectedGain(Utility):
     `gain` has one row a decision and one column a symbol, in the order of the prior. gain = identity is the
     probability of guessing X right.
 
-    Parameters
-    ----------
-    gain
-        A row for each decision, a column for each answer.
-    name
-        What it is called in tables.
-
     Examples
     --------
     >>> import extremal as ex
@@ -257,6 +250,13 @@ class ExpectedGain(Utility):
     >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
     >>> round(ex.design(prior, 0.6, ex.ExpectedGain(np.eye(3), "right guesses")).value, 3)
     0.729
+
+    Parameters
+    ----------
+    gain
+        A row for each decision, a column for each answer.
+    name
+        What it is called in tables.
     """
 
     def __init__(self, gain: ArrayLike, name: str = "expected gain") -> None:
@@ -296,6 +296,12 @@ def check_sub_linear(prior: Prior, utility: Utility, trials: int = 64, seed: int
     Homogeneity mu(s x) = s mu(x) and sub-additivity mu(x + y) <= mu(x) + mu(y) are tried on random columns,
     many with zeros; so is symmetry, where it is promised and the prior is uniform. Passing is evidence, not
     proof.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.utilities.check_sub_linear(prior, ex.mutual_information)
 
     Parameters
     ----------

@@ -66,6 +66,14 @@ def design(
 ) -> Design:
     """The best mechanism for a purpose within the limit epsilon, with a proven bound on the distance to the optimum.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> found = ex.design(prior, 0.6)
+    >>> round(found.value, 3), found.proven, round(ex.epsilon_pml(prior, found.mechanism), 3)
+    (0.274, True, 0.6)
+
     Parameters
     ----------
     prior
@@ -119,14 +127,6 @@ def design(
     permuted take the best column and its shifts ("uniform"). Up to 400,000 extremal columns, which is up to 11 answers
     for any set and up to 16 for some, all of them are taken ("enumeration"). Else, and for expected gains,
     "column-generation", which proves nothing for utilities that are neither f-information nor expected gains.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> found = ex.design(prior, 0.6)
-    >>> round(found.value, 3), found.proven, round(ex.epsilon_pml(prior, found.mechanism), 3)
-    (0.274, True, 0.6)
     """
     found = solve(Problem(prior, epsilon, utility, notion), Effort(tolerance, time_limit, progress))
     if found.doubt is not None and found.doubt.disclosed:

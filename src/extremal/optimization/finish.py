@@ -192,6 +192,16 @@ class Design:
     `proven`: the gap is within the tolerance that was asked for. `stats` says what the search did and what stopped it
     early, if something did.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> design = ex.design(prior, 0.6)
+    >>> round(design.value, 3), round(design.upper_bound, 3), design.proven
+    (0.274, 0.274, True)
+    >>> ex.check_design(design).ok
+    True
+
     Attributes
     ----------
     prior

@@ -64,6 +64,15 @@ def privatize(
 ) -> Any:
     """The data with reports in the named columns, and everything else as it was.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"answer": ["never", "once"], "age": [41, 29]})
+    >>> ex.privatize(frame, {"answer": ex.certify(ex.design(prior, 0.6))})["age"].tolist()
+    [41, 29]
+
     Parameters
     ----------
     data
@@ -119,15 +128,6 @@ def privatize(
     file may describe the values and is left out. A file appears under its name when it is complete, and is no more
     readable than its source; memory does not grow with it. In a CSV file every byte outside of the private fields
     stays. Spark frames are lazy: `docs/spark.md` says when reports are stored.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"answer": ["never", "once"], "age": [41, 29]})
-    >>> ex.privatize(frame, {"answer": ex.certify(ex.design(prior, 0.6))})["age"].tolist()
-    [41, 29]
     """
     from_file = isinstance(data, str | bytes | os.PathLike)
     from_spark = type(data).__module__.split(".")[0] == "pyspark"

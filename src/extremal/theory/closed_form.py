@@ -138,6 +138,13 @@ def arc(prior: Prior, epsilon: float) -> Mechanism:
     [t, t + e^-epsilon) and has lift e^epsilon where it covers. Every start t between two breakpoints is
     replaced by the two breakpoints, which cannot lose utility. At most 2N outputs.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior.uniform(5)
+    >>> round(ex.epsilon_pml(prior, ex.theory.arc(prior, 0.6)), 6)
+    0.6
+
     Parameters
     ----------
     prior

@@ -38,6 +38,13 @@ def enumerated(
 
     Practical up to about 16 answers; under LDP and MaximalLeakage, whose candidates are sets of answers, up to 14.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.mutual_information(prior, ex.theory.enumerated(prior, 0.6)), 3)
+    0.423
+
     Parameters
     ----------
     prior
@@ -69,6 +76,13 @@ def enumerated(
 @one_thread
 def vertices(prior: Prior, epsilon: float, utility: Utility = mutual_information) -> Mechanism:
     """The best of all extremal mechanisms (Lemma 1), up to 4 answers: see `polytope_vertices`.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.mutual_information(prior, ex.theory.vertices(prior, 0.6)), 3)
+    0.423
 
     Parameters
     ----------

@@ -17,6 +17,11 @@ TOLERANCE = 1e-12
 def majorizes(p: ArrayLike, q: ArrayLike, tolerance: float = TOLERANCE) -> bool:
     """Whether p majorizes q: equal sums, and every partial sum of the largest elements at least as large.
 
+    Examples
+    --------
+    >>> majorizes([2 / 3, 1 / 3, 0], [1 / 3, 1 / 3, 1 / 3])
+    True
+
     Parameters
     ----------
     p
@@ -25,11 +30,6 @@ def majorizes(p: ArrayLike, q: ArrayLike, tolerance: float = TOLERANCE) -> bool:
         As many numbers.
     tolerance
         How much a partial sum may fall short.
-
-    Examples
-    --------
-    >>> majorizes([2 / 3, 1 / 3, 0], [1 / 3, 1 / 3, 1 / 3])
-    True
     """
     a, b = (np.sort(_vector(x))[::-1] for x in (p, q))
     if a.shape != b.shape:

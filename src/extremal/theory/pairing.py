@@ -25,6 +25,13 @@ def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:
     of the inputs; with more they are numbered 0..M-1, and where the inputs are tuples, one label for each of
     several columns, number k stands in every place: ("#k", "#k"), which no answer is mistaken for.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"yes": 0.4, "no": 0.6})
+    >>> ex.theory.pair_outputs(prior, ex.Mechanism([[0.2, 0.8], [0.7, 0.3]], ["yes", "no"])).outputs
+    ('yes', 'no')
+
     Parameters
     ----------
     prior
@@ -65,6 +72,14 @@ def numbered(inputs: Labels, count: int) -> list[Any]:
 
 def agreement(prior: Prior, mechanism: Mechanism) -> float:
     """P[Y = X]: how often the release carries the label of the true symbol.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> mechanism = ex.design(prior, 0.6).mechanism
+    >>> round(ex.theory.agreement(prior, ex.theory.randomized_response(prior, 1.0)), 3)
+    0.576
 
     Parameters
     ----------

@@ -32,6 +32,13 @@ def polytope_vertices(prior: Prior, epsilon: float) -> Floats:
     Practical up to N = 4: at most about 100 vertices in a moment for N = 3, 4 thousand in seconds for N = 4. N = 5 has
     3125 vertices in the first region already and is refused. Found in exact arithmetic, then rounded.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.theory.polytope_vertices(prior, 0.6).shape[0]
+    57
+
     Parameters
     ----------
     prior

@@ -16,6 +16,12 @@ from ..model.prior import Prior, check_prior
 def randomized_response(n_or_prior: int | Prior, epsilon_ldp: float) -> Mechanism:
     """Tell the truth with weight e^epsilon, each other symbol with weight 1 (Definition 5).
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> ex.theory.randomized_response(2, 1.0).matrix.round(3).tolist()
+    [[0.731, 0.269], [0.269, 0.731]]
+
     Parameters
     ----------
     n_or_prior
@@ -34,6 +40,13 @@ def randomized_response(n_or_prior: int | Prior, epsilon_ldp: float) -> Mechanis
 
 def randomized_response_pml(prior: Prior, epsilon_ldp: float) -> Floats:
     """l(X→y_j) = epsilon_r - log((e^epsilon_r - 1) P_X(x_j) + 1) for every output.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.theory.randomized_response_pml(prior, 0.6).round(3).tolist()
+    [0.256, 0.38, 0.448]
 
     Parameters
     ----------
@@ -54,6 +67,13 @@ def randomized_response_epsilon(prior: Prior, epsilon_ldp: float) -> float:
 
     Schur-convex in the prior (Proposition 1), and never above epsilon_ldp.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.theory.randomized_response_epsilon(prior, 0.6), 3)
+    0.448
+
     Parameters
     ----------
     prior
@@ -68,6 +88,13 @@ def randomized_response_parameter(prior: Prior, epsilon: float) -> float:
     """epsilon_r(epsilon) = epsilon + log((1 - p_min) / (1 - p_min e^epsilon)): the inverse of the above.
 
     Defined for epsilon < epsilon_max; towards epsilon_max it grows without bound.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.theory.randomized_response_parameter(prior, 0.6), 3)
+    0.83
 
     Parameters
     ----------
@@ -89,6 +116,13 @@ def randomized_response_parameter(prior: Prior, epsilon: float) -> float:
 
 def randomized_response_for_pml(prior: Prior, epsilon: float) -> Mechanism:
     """The randomized response that satisfies epsilon-PML exactly; the identity from epsilon_max on.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> round(ex.epsilon_pml(prior, ex.theory.randomized_response_for_pml(prior, 0.6)), 6)
+    0.6
 
     Parameters
     ----------

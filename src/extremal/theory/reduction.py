@@ -22,6 +22,14 @@ def reduce_outputs(prior: Prior, mechanism: Mechanism, utility: Utility) -> Mech
     in the direction that does not lose until a column vanishes, and repeat. Outputs that survive keep their
     labels.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> rich = ex.theory.enumerated(prior, 0.6)
+    >>> ex.theory.reduce_outputs(prior, rich, ex.mutual_information).shape[1] <= 3
+    True
+
     Parameters
     ----------
     prior

@@ -61,6 +61,14 @@ def regress(
     A report y of a person with covariates z has probability Σ_x P(y|x) p(x|z): the model is about the true answer x,
     and P is the mechanism. With the identity as mechanism the results are those of an ordinary regression.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> response = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"])
+    >>> data = {"ill": ["no", "no", "yes"] * 100 + ["no", "yes", "yes"] * 100, "old": [0] * 300 + [1] * 300}
+    >>> ex.regress(response, "ill ~ old", data).coefficients.round(2).tolist()
+    [-1.61, 3.22]
+
     Parameters
     ----------
     mechanism
@@ -95,14 +103,6 @@ def regress(
     -------
     Regression
         Coefficients, tests, predicted shares and average marginal effects.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> response = ex.Mechanism([[0.75, 0.25], [0.25, 0.75]], ["no", "yes"], ["no", "yes"])
-    >>> data = {"ill": ["no", "no", "yes"] * 100 + ["no", "yes", "yes"] * 100, "old": [0] * 300 + [1] * 300}
-    >>> ex.regress(response, "ill ~ old", data).coefficients.round(2).tolist()
-    [-1.61, 3.22]
     """
     chosen = families.check_model(model)
     parsed = parse(formula, intercept=chosen is not None and chosen.startswith("ordinal"))

@@ -53,6 +53,19 @@ class Regression:
     model: the odds are those against the first of `answers`), a `column` of the design, and a `part`: "" for
     coefficients, "threshold" and "scale" for the rest of the model, "private" for the shares of private predictors.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> certified = ex.certify(ex.design(prior, 0.6))
+    >>> answers = ["never", "never", "once", "often"] * 200
+    >>> data = {"age": [20, 40, 60, 80, 30] * 160}
+    >>> data["answer"] = certified.privatize(answers, source=ex.randomness.SeededWords(1))
+    >>> import pandas
+    >>> fitted = ex.regress(certified, "answer ~ age", pandas.DataFrame(data))
+    >>> len(fitted.coefficients) if hasattr(fitted, "coefficients") else None
+    4
+
     Attributes
     ----------
     formula

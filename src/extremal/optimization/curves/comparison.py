@@ -177,6 +177,13 @@ def compare(
     randomized response, subset selection, optimised unary encoding, RAPPOR and Hadamard response. Their values are
     efficiencies too, with the best estimator of each.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> [row.name for row in ex.compare(prior, 0.6).rows]
+    ['PML', 'LIP', 'LDP', 'maximal leakage', 'randomized response']
+
     Parameters
     ----------
     prior
@@ -192,13 +199,6 @@ def compare(
     -------
     Comparison
         A table with a row for each notion or client.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> [row.name for row in ex.compare(prior, 0.6).rows]
-    ['PML', 'LIP', 'LDP', 'maximal leakage', 'randomized response']
     """
     epsilon = check_epsilon(epsilon)
     best = designed(prior, epsilon, utility, time_limit=time_limit)

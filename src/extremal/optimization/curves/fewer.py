@@ -28,6 +28,13 @@ def fewer_reports(design: Design, most: int) -> Design:
     The bound stays what it is, so `gap` says how much the smaller number costs at most. As many reports as answers are
     always enough: randomized response has no more.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.fewer_reports(ex.design(prior, 0.6), 3).mechanism.shape
+    (3, 3)
+
     Parameters
     ----------
     design
@@ -39,13 +46,6 @@ def fewer_reports(design: Design, most: int) -> Design:
     -------
     Design
         The design itself if it has no more reports than that.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> ex.fewer_reports(ex.design(prior, 0.6), 3).mechanism.shape
-    (3, 3)
     """
     given: object = design
     if not isinstance(given, Design):

@@ -157,6 +157,13 @@ def tradeoff(
     A mechanism that is good at a lower epsilon stays admissible, so the curve never falls: where a search ends early,
     the best value at a lower epsilon is taken over.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.tradeoff(prior, [0.3, 0.6, 0.9]).optimal.round(3).tolist()
+    [0.103, 0.274, 0.47]
+
     Parameters
     ----------
     prior
@@ -176,13 +183,6 @@ def tradeoff(
     -------
     Tradeoff
         The curves, to print, plot or tabulate.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> ex.tradeoff(prior, [0.3, 0.6, 0.9]).optimal.round(3).tolist()
-    [0.103, 0.274, 0.47]
     """
     given: Any = epsilons
     if (
@@ -289,6 +289,13 @@ def sample_tradeoff(
 ) -> SampleTradeoff:
     """The value of designs that keep epsilon for every prior that a sample of a given size leaves open.
 
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    >>> ex.sample_tradeoff(prior, 0.6, [100, 1000]).optimal.round(3).tolist()
+    [0.168, 0.229]
+
     Parameters
     ----------
     prior
@@ -310,13 +317,6 @@ def sample_tradeoff(
     -------
     SampleTradeoff
         The curve, to print or tabulate.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> ex.sample_tradeoff(prior, 0.6, [100, 1000]).optimal.round(3).tolist()
-    [0.168, 0.229]
     """
     check_prior(prior)
     given: Any = observations

@@ -20,7 +20,15 @@ ORDER = [
 
 
 def anes96() -> dict[str, list[str]]:
-    """944 respondents of the American National Election Study of 1996, column by column, values as text."""
+    """944 respondents of the American National Election Study of 1996, column by column, values as text.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> survey = ex.datasets.anes96()
+    >>> len(survey["party"]), sorted(survey)[:3]
+    (944, ['age', 'education', 'income'])
+    """
     text = (files(__name__) / "anes96.csv").read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
     return {column: [row[column] for row in rows] for column in rows[0]}

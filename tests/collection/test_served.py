@@ -14,12 +14,14 @@ import pytest
 pytest.importorskip("starlette")
 
 from extremal.collection.designs import check
+from extremal.collection.learning import go_on
 from extremal.collection.page import write_form
 from extremal.collection.results import results
 from extremal.collection.server import STATIC, Settings, running
 from extremal.collection.store import Submission, create_store
 from extremal.collection.survey import parse_survey
 from tests.support.browser import DESKTOP, PHONE, Device, barriers, screenshot, until
+from tests.support.learners import TRUTH, learning, submissions
 from tests.support.phones import stored
 from tests.support.survey_site import HOLD_RETRIES, RETRY, kept, serving
 
@@ -262,6 +264,25 @@ def test_results_need_the_secret(served, device):
     page.wait_for_selector("#results:visible")
     assert page.is_hidden("#loading")
     assert page.is_hidden("#problem")
+
+
+def test_the_researcher_reads_which_stage_runs_and_what_was_not_learned(device, tmp_path):
+    survey = learning(tmp_path)
+    with create_store(tmp_path / "s.db", survey) as store:
+        others = {**TRUTH, "smokes": [0.6, 0.4]}  # the next people differ from the first
+        for people, truth in ((200, TRUTH), (400, others)):
+            store.add(submissions(store, store.current, people, truth=truth))
+            go_on(store)
+        assert store.stages[-1].said
+        with running(store, Settings("s" * 20)) as (address, _):
+            page = device()
+            page.goto(f"{address}results")
+            page.fill("#secret", "s" * 20)
+            page.keyboard.press("Enter")
+            page.wait_for_selector("#results:visible")
+            assert page.inner_text("#stages") == f"Stage 3 is running. Stage 3: {store.stages[-1].said}"
+            assert page.inner_text("#questions").count("test that all stages have the same shares") == 2
+            assert barriers(page) == []
 
 
 def test_the_static_folder_gives_a_file_that_fits_the_survey(published, device, tmp_path):

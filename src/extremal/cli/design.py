@@ -146,14 +146,10 @@ def _known(
         if source.labels is None:
             raise PriorError("--prior any must come with all answers", remedy="add --labels A,B,C")
         options.only_with("--data or --counts", robust=robust)
-        number = len(split_labels(source.labels))
-        named = learn(
-            replace(source, prior=",".join([f"1/{number}"] * number))
-        ).prior  # the numbers mean nothing
-        every = ex.PriorSet.at_least(named.labels, 0)
-        return Known(
-            every, None, "unknown: epsilon holds for every prior, and the design is best for this one"
-        )
+        number = len(split_labels(source.labels))  # the shares mean nothing, the labels do
+        named = learn(replace(source, prior=",".join([f"1/{number}"] * number))).prior
+        said = "unknown: epsilon holds for every prior, and the design is best for this one"
+        return Known(ex.PriorSet.at_least(named.labels, 0), None, said)
     learned = learn(source, NO_PRIOR)
     priors = learned.prior_set(confidence) if robust else learned.prior
     return Known(priors, learned.observations, origin(source, learned.observations), data=source.data)

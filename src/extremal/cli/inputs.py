@@ -85,8 +85,8 @@ def learn_from_reports(source: PriorOptions, how: LearnOptions, confidence: floa
         "--data": source.data,
         "--counts": source.counts,
         "--labels": source.labels,
+        "--pseudocount": other_than(0, source.pseudocount),
     }
-    taken["--pseudocount"] = other_than(0, source.pseudocount)
     if wrong := [option for option, value in taken.items() if value is not None]:
         raise PriorError(
             f"--from-reports and {wrong[0]} must not be combined",
@@ -94,9 +94,8 @@ def learn_from_reports(source: PriorOptions, how: LearnOptions, confidence: floa
         )
     files, chosen = how.from_reports or [], chosen_columns(source.column, source.columns)
     reading, pairs = DataOptions(source.format, source.delimiter), []
-    for path, certified in zip(
-        files, load_mechanisms(files, how.mechanism or [], "--from-reports"), strict=True
-    ):
+    mechanisms = load_mechanisms(files, how.mechanism or [], "--from-reports")
+    for path, certified in zip(files, mechanisms, strict=True):
         pairs.append((certified, report_counts(path, chosen, certified, reading, source.missing)))
     ranges: dict[Any, tuple[float, float]] = {}
     for text in how.between or []:

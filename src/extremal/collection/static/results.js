@@ -76,7 +76,7 @@ function render(results) {
 }
 
 /** How far the collection is: towards what the questions need for the wanted width, or the wanted number of people. */
-function progress({ reports, closed, wanted, questions }) {
+function progress({ reports, closed, wanted, questions, stages }) {
   const needed = Math.max(0, ...questions.map((question) => question.needed || 0));
   const goal = needed || (wanted && wanted.people) || 0;
   $("progress").hidden = !goal;
@@ -93,6 +93,10 @@ function progress({ reports, closed, wanted, questions }) {
   if (goal) sentences.push(reports < goal ? `${whole.format(goal - reports)} more to go.` : "That many have arrived.");
   if (wanted && wanted.people) sentences.push(`You planned for ${whole.format(wanted.people)} people.`);
   $("wanted").textContent = sentences.join(" ");
+  // Where priors are learned: the stage that runs, and what could not be learned for one of them.
+  const said = stages.filter((stage) => stage.said).map((stage) => `Stage ${stage.number}: ${stage.said}`);
+  $("stages").textContent = stages.length ? [`Stage ${stages.at(-1).number} is running.`, ...said].join(" ") : "";
+  $("stages").hidden = !stages.length || (closed && !said.length);
   $("waiting").textContent = closed ? "The survey is closed." :
     "Results grow in steps of five reports, so that two looks never show what one person sent. The newest five to nine reports follow when you close the survey.";
 }

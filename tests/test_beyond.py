@@ -150,7 +150,7 @@ def test_every_check_beyond_the_paper_passes(everything):
 
 def assert_quoted(page, report, done):
     """The page holds these words, and the report of what was made holds those."""
-    text = (Path(__file__).parents[1] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[1] / "docs" / "paper.md").read_text(encoding="utf-8")
     assert page in " ".join(text.split())
     assert report in done.report.read_text(encoding="utf-8")
 

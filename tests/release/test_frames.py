@@ -378,12 +378,13 @@ def test_the_falsifier_finds_a_mechanism_that_leaks_more():
 
 def test_the_duckdb_recipes_hold():
     pytest.importorskip("duckdb")
-    page = (Path(__file__).parents[2] / "docs" / "duckdb.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "ecosystem.md").read_text(encoding="utf-8")
+    page = page.partition("\n## DuckDB\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) >= 2
     space = {}
     for block in blocks:
-        exec(compile(block, "docs/duckdb.md", "exec"), space)
+        exec(compile(block, "docs/ecosystem.md", "exec"), space)
     space["connection"].close()
 
 

@@ -43,7 +43,7 @@ from tests.support.wording import refused
 # mapInArrow asks for pandas, and says so of every release that is newer than Spark's; it is not used.
 pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 
-PAGE = ROOT / "docs" / "spark.md"
+PAGE = ROOT / "docs" / "ecosystem.md"
 KEY = bytes(range(100, 132))
 ROWS = 3000
 WORDS = ex.Prior({"a": 0.5, "bb": 0.3, "ccc": 0.2})
@@ -751,7 +751,7 @@ def test_the_page_about_spark_shows_what_happens(spark, table, tmp_path):
     """With its files in a folder of the test's: Spark's working directory is that of its virtual machine."""
     table.to_parquet(tmp_path / "records.parquet")
     C.save(tmp_path / "mechanism.json")
-    page = PAGE.read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8").partition("\n## Spark\n")[2].partition("\n## ")[0]
     blocks = re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert blocks
     names = {"spark": spark}

@@ -260,7 +260,7 @@ def test_the_report_has_a_verdict_on_every_check_and_its_links_lead_somewhere(pa
 
 def assert_quoted(page, report, done):
     """The page holds these words, and the report of what was made holds those."""
-    text = (Path(__file__).parents[2] / "docs" / "reproduce.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "paper.md").read_text(encoding="utf-8")
     assert page in " ".join(text.split())
     assert report in done.report.read_text(encoding="utf-8")
 

@@ -127,7 +127,7 @@ def privatize(
     an Enum or an order of categories must be declared, not made from the values. What metadata say of a whole frame or
     file may describe the values and is left out. A file appears under its name when it is complete, and is no more
     readable than its source; memory does not grow with it. In a CSV file every byte outside of the private fields
-    stays. Spark frames are lazy: `docs/spark.md` says when reports are stored.
+    stays. Spark frames are lazy: `docs/ecosystem.md` says when reports are stored.
     """
     from_file = isinstance(data, str | bytes | os.PathLike)
     from_spark = type(data).__module__.split(".")[0] == "pyspark"

@@ -13,7 +13,7 @@ them:
                           executors can keep different reports under the name of one block
 
 Plans, logs, the event log and the user interface show the columns and the name `Reports`, never the key: it
-travels inside the function that tasks run. docs/spark.md says where that is written, and how to encrypt it.
+travels inside the function that tasks run. docs/ecosystem.md says where that is written, and how to encrypt it.
 
 Frames and columns are checked first, then values and ids, which Spark searches for what is wrong. A search reads only
 the columns it needs, and only what a message shows comes back to the driver: of values that are no label how many there

@@ -3,8 +3,11 @@
 import json
 import re
 from itertools import groupby
+from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
+from scipy import stats
 
 from tests.support.browser import PHONE, Device, axe, until
 from tests.support.closed import FIXED, SPY, Inside, words
@@ -139,6 +142,32 @@ def test_a_rebuilt_element_gives_the_report_that_is_kept(visit, site):
     assert len(kept(page)) == 1
 
 
+def test_a_host_that_rebuilds_the_element_at_every_event_gets_one_report(visit):
+    """Its listeners come first, and take the element away in the middle of the draw."""
+    script = """
+        addEventListener("click", () => {
+            const element = document.querySelector("extremal-question");
+            window.rebuilt = (window.rebuilt ?? 0) + 1;
+            if (window.meddle) element.replaceWith(element.cloneNode(true));
+        }, true);
+    """
+    page, inside = visit(script=script)
+    inside.press("button", "Go to the answers")
+    inside.press("radio", "once")
+    page.evaluate("window.meddle = true")
+    inside.press("button", "Draw my report")
+    for _ in range(200):  # the click may have come too late for the element that was taken away
+        page.wait_for_timeout(20)
+        if inside.find("button", "Go to the answers") or kept(page):
+            break
+    page.evaluate("window.meddle = false")
+    if not kept(page):
+        inside.answer("once")
+    until(page, "document.querySelector('extremal-question').value !== ''")
+    (record,) = kept(page).values()
+    assert fields(page)["drinks"] == str(record["report"])
+
+
 def test_two_elements_with_one_question_give_one_report(visit):
     page, inside = visit(form(inside=question() + question(name="again")))
     inside.answer("never")
@@ -230,6 +259,36 @@ def test_a_browser_that_cannot_draw_or_keep_shows_a_sentence(visit, script, says
     assert "drinks" not in fields(page)
 
 
+def test_a_page_that_came_over_http_asks_nothing(site, device):
+    """From another machine than this one, of which browsers make an exception."""
+    page = device.as_new()
+
+    def answer(route):
+        path = urlsplit(route.request.url).path
+        content = site.files.get(path) or (STATIC / path[1:]).read_text(encoding="utf-8")
+        kind = "text/javascript" if path.endswith(".js") else "text/html"
+        route.fulfill(body=content, content_type=f"{kind}; charset=utf-8")
+
+    page.route("http://forms.example/**", answer)
+    page.goto("http://forms.example/form.html")
+    assert not page.evaluate("isSecureContext")
+    inside = Inside(page).says("did not come over https").says("Nothing about it has been sent.")
+    assert inside.find("radio") is None
+    assert fields(page) == {"age": "40"}
+    page.unroute("http://forms.example/**")
+
+
+def test_without_javascript_stands_what_the_page_wrote(site, browser):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(site.address)
+    assert page.inner_text("extremal-question") == "This question needs JavaScript."
+    with page.expect_navigation():
+        page.click("text=Send")
+    assert site.bodies == [b"age=40"]
+    context.close()
+
+
 def test_a_report_from_another_mechanism_is_not_sent_and_none_is_drawn(visit):
     page, inside = visit()
     inside.answer("never")
@@ -303,6 +362,38 @@ def test_what_the_page_sees_and_what_leaves_depends_on_the_answer_only_through_t
         for found in same:
             for part, first in zip(found, same[0], strict=True):
                 assert part == first, "the page can tell answers with one report apart"
+
+
+@pytest.mark.slow
+def test_the_time_that_a_draw_takes_does_not_tell_the_answer(visit):
+    """From the tap to the event, for two answers that send the same report, in random order; by ranks, at 1e-6."""
+    page, inside = visit(script=FIXED)
+    both = {}
+    for report, answer, word in words(MECHANISM):
+        both.setdefault(report, {})[answer] = word
+    (first, one), (second, other) = next(list(found.items())[:2] for found in both.values() if len(found) > 1)
+    times = {first: [], second: []}
+    rng = np.random.default_rng(0)
+    page.evaluate(
+        """() => {
+            addEventListener("pointerup", () => { window.tapped = performance.now(); }, true);
+            addEventListener("change", () => { window.took = performance.now() - tapped; });
+        }"""
+    )
+    for k, which in enumerate(rng.permutation([0, 1] * 60)):
+        answer, word = ((first, one), (second, other))[which]
+        page.evaluate(
+            "([k, word]) => { window.word = word; window.took = null; "
+            "document.querySelector('extremal-question').setAttribute('question', `q${k}`); }",
+            [k, str(word)],
+        )
+        inside.press("button", "Go to the answers")
+        inside.press("radio", answer)
+        inside.press("button", "Draw my report")
+        until(page, "window.took !== null && document.querySelector('extremal-question').value !== ''")
+        times[answer].append(page.evaluate("took"))
+    ranks = stats.mannwhitneyu(times[first], times[second])
+    assert ranks.pvalue > 1e-6
 
 
 def test_no_style_of_the_page_reaches_the_state_of_an_answer(visit):

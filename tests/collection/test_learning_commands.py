@@ -91,6 +91,25 @@ def test_the_check_warns_where_learning_does_not_pay(here):
     assert "WARNING: learning does not pay for mood" in told
 
 
+@pytest.mark.parametrize("name", ["reports.sav", "reports.dta"])
+def test_files_of_statistics_programs_have_the_reports_of_all_stages(here, name):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    survey = learning(here)
+    with create_store("survey.db", survey) as store:
+        for people in (200, 400, 100):
+            store.add(submissions(store, store.current, people, seed=people))
+            go_on(store)
+        store.finish()
+        stored = store.reports()
+    assert run("survey", "export", "survey.toml", "-o", name).status == 0
+    read = pyreadstat.read_sav if name.endswith("sav") else pyreadstat.read_dta
+    frame, _ = read(name, apply_value_formats=True)
+    assert [f"{number:g}" for number in frame["mechanism_number"]] == stored.numbers
+    expected = stored.columns(["smokes", "age"])
+    assert [str(value) for value in frame["age"]] == expected["age"]
+    assert [str(value) for value in frame["smokes"]] == [str(value) for value in expected["smokes"]]
+
+
 def saved(survey, people, seed, name):
     paths = []
     for k, body in enumerate(answered(survey, people, seed)):
@@ -173,6 +192,14 @@ def test_estimates_and_exports_pool_over_stages(here):
     assert len(lines) == 1201
     numbers = [line.rpartition(",")[2] for line in lines[1:]]
     assert [numbers.count(number) for number in "123"] == [200, 400, 600]
+    for number, page in zip("23", pages[1:], strict=True):
+        assert (
+            ex.load(f"survey.smokes.{number}.mechanism.json").digest == page.questions[0].mechanisms[0].digest
+        )
+    found = json.loads(run("estimate", "survey.db", "--question", "smokes", "--stages", "--json").out)
+    alone = [table["rows"][0]["estimate"] for table in found["questions"]["smokes"]["stage_by_stage"]]
+    assert alone == pytest.approx([ex.estimate(*pair).shares[0] for pair in pairs], abs=1e-9)
+    assert found["questions"]["smokes"]["drift"]["p_value"] == pytest.approx(expected.drift.p_value)
     with pytest.raises(ValuesError) as caught:  # one mechanism alone does not fit reports of several
         ex.estimate(pages[0].questions[0].mechanisms[0], "survey.db", column="smokes")
     assert caught.value.given.startswith("3, ")

@@ -99,7 +99,7 @@ class ExtraOptions:
     safe : LABEL=SHARE
         Also how far off the shares can be if up to this share of people give this answer untruthfully.
     stages
-        Also the shares that each of several files tells by itself.
+        Also the shares that each of several files tells by itself, or the reports of each mechanism of a store.
     """
 
     group: list[str] | None = None
@@ -165,7 +165,7 @@ def estimate(
             )
         _check_store_options(reports, more)
         beside = Beside(groups, people.sample())
-        stored = estimate_store(sources[0], question, beside, how.given(), interval_rows)
+        stored = estimate_store(sources[0], question, beside, how.given(), interval_rows, more.stages)
         output.table(stored.records())
         output.give(stored)
         if stored.warnings():
@@ -229,7 +229,7 @@ def _check_exists(source: str) -> None:
 
 def _check_store_options(reports: ReportOptions, more: ExtraOptions) -> None:
     """Refuse options that only a file can have: a store says for itself what it holds."""
-    given = {**vars(reports), **vars(more)}
+    given = {**vars(reports), **vars(more), "stages": None}
     unused = [f"--{name}" for name, value in given.items() if value not in (None, False, [])]
     if unused:
         raise OptionError(

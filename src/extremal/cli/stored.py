@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from extremal.collection.published import Part
     from extremal.collection.store import StoredReports
+    from extremal.estimation.differences import EqualityTest
     from extremal.estimation.interval_table import IntervalTable
     from extremal.estimation.sample import NamedColumns
 
@@ -47,6 +48,10 @@ class Column:
     tables: list[IntervalTable]
     warnings: list[str]
     notes: list[str]
+    drift: EqualityTest | None = None  # between stages
+    stages: dict[str, IntervalTable] = field(
+        default_factory=dict
+    )  # by title, what each mechanism's reports tell
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +82,10 @@ class StoreEstimated:
             column.name: {
                 "tables": [table.to_dict() for table in column.tables],
                 "warnings": column.warnings + column.notes,
+                **({} if column.drift is None else {"drift": column.drift.to_dict()}),
+                **(
+                    {"stage_by_stage": [t.to_dict() for t in column.stages.values()]} if column.stages else {}
+                ),
             }
             for column in self.columns
         }
@@ -94,14 +103,25 @@ class StoreEstimated:
             for table in column.tables:  # each with a note of its own: they do not hold together
                 out.print(self.draw(out, table))
                 show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
+            if column.drift is not None:
+                show.sentences(out, [show.sentence(str(column.drift))])
+            for title, table in column.stages.items():
+                show.heading(out, f"{column.name}: {title}")
+                out.print(self.draw(out, table))
+                show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
         if not self.reports.closed:
             show.sentences(out, ["", WAITING])
 
 
 def estimate_store(
-    source: str, question: str | None, beside: Beside, how: dict[str, Any], draw: Callable[[Any, Any], Any]
+    source: str,
+    question: str | None,
+    beside: Beside,
+    how: dict[str, Any],
+    draw: Callable[[Any, Any], Any],
+    stages: bool = False,
 ) -> StoreEstimated:
-    """Shares of the answers to one question, or to every question, from the same people."""
+    """Shares of the answers to one question, or to every question, from the same people; also stage by stage."""
     from extremal.collection.store import read_store
 
     reports = read_store(source)
@@ -121,21 +141,24 @@ def estimate_store(
         given = {"intervals": reports.published.intervals, **how}
         if given["intervals"] == "all":  # all columns of a question hold together
             given["confidence"] = 1 - (1 - given["confidence"]) / len(q.parts)
-        columns += [_estimated(reports, part, beside, given) for part in q.parts]
+        columns += [_estimated(reports, part, beside, given, stages) for part in q.parts]
     return StoreEstimated(source, reports, columns, draw)
 
 
-def _estimated(reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any]) -> Column:
+def _estimated(
+    reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any], stages: bool
+) -> Column:
     from extremal.collection.published import mechanisms_of
     from extremal.collection.results import tables
     from extremal.estimation.sample import store_table
 
-    pairs = []
+    pairs, drew = [], []
     for mechanism, numbers in mechanisms_of(reports.surveys, part.column):
         table = store_table(reports.only(numbers), [part.column], beside.names, "drop")
         if table.columns[part.column]:
             others = [name for name in beside.names if name != part.column]
             pairs.append((mechanism, _named(table, others, reports)))
+            drew.append(", ".join(numbers))
     if not pairs:
         return Column(part.column, [], [f"nobody answered ({len(reports.rows)} left it out)"], [])
     by = beside.by[0] if beside.by is not None and len(beside.by) == 1 else beside.by
@@ -144,9 +167,14 @@ def _estimated(reports: StoredReports, part: Part, beside: Beside, how: dict[str
         source: tuple[Any, Any] = pairs[0] if len(pairs) == 1 else (pairs, None)
         found = ex.estimate(*source, column=part.column, by=by, **given)
         shown = tables(part, found)
+        each = {}
+        for number, pair in zip(drew, pairs, strict=True) if stages and len(pairs) > 1 else ():
+            alone = ex.estimate(*pair, column=part.column, by=by, **given)
+            each[f"mechanism number {number}, {alone.table.title}"] = alone.table
     warnings = [show.sentence(note) for note in found.notes() if "WARNING" in note]
     shares_of_answers = part.groups is None and isinstance(part.mechanism, ex.Certified)  # not in the clear
-    return Column(part.column, shown, warnings, advice.estimated(found) if shares_of_answers else [])
+    notes = advice.estimated(found) if shares_of_answers else []
+    return Column(part.column, shown, warnings, notes, found.drift, each)
 
 
 def _named(table: NamedColumns, others: list[str], reports: StoredReports) -> NamedColumns:

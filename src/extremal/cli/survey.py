@@ -343,8 +343,8 @@ def learn(
     """Begin the next stage of a survey that learns its priors and has no server: add reports, and write the next form.
 
     A server begins stages by itself. Without one, give the reports that people saved as files. Once the stage is full,
-    mechanisms for the next one are designed for what its reports tell, and the form for the next people is written.
-    Whoever still has the earlier form may send its report later; it counts.
+    mechanisms for the next one are designed for what its reports tell and written beside the survey, and with -o the
+    form for the next people. Whoever still has the earlier form may send its report later; it counts.
 
     Exit status 1: some reports were refused, or the stage is not full with them. Then there is no new form.
 
@@ -359,7 +359,7 @@ def learn(
     --------
     extremal survey learn survey.toml report-*.json -o form-2
     """
-    from extremal.collection.learning import go_on
+    from extremal.collection.learning import go_on, write_mechanisms
     from extremal.collection.page import check_new, page_of, write_form
     from extremal.collection.store import create_store
 
@@ -374,6 +374,7 @@ def learn(
         with progress("designing"):
             begun = go_on(store)
         stage, current = store.stages[-1], store.current
+        write_mechanisms(store, Path(survey))
         if begun:
             print(f"stage {stage.number} begins. {stage.said}".rstrip())
         else:
@@ -414,6 +415,7 @@ def export(
     extremal survey export survey.toml -o reports.csv
     extremal survey export survey.toml -o reports.parquet
     """
+    from extremal.collection.learning import write_mechanisms
     from extremal.collection.results import csv_text, parquet_bytes, statistics_bytes
     from extremal.collection.store import open_store
     from extremal.release.files.source import format_of
@@ -422,6 +424,7 @@ def export(
     with open_store(_place(survey, database)) as store:
         check_mechanisms(survey, store)
         reports = store.reports()
+        learned = [] if output == "-" else write_mechanisms(store, Path(survey))
     kind = format_of(output)
     if kind == "parquet":
         write_file(output, parquet_bytes(reports), overwrite, 0o600)
@@ -429,6 +432,8 @@ def export(
         write_file(output, statistics_bytes(reports, kind), overwrite, 0o600)
     else:
         write_text(output, csv_text(reports), overwrite, 0o600)
+    if learned:
+        print(f"mechanisms that were learned, by their number: {', '.join(path.name for path in learned)}")
     if output != "-":
         print(
             f"reports of {len(reports.rows)} people in {output}" + ("" if reports.closed else f"; {WAITING}")

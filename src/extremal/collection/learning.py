@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from ..model.prior_set import PriorSet
 from ..optimization.design import designed
 from .designs import purpose_of
 from .published import Asked, Learn, Published
-from .store import Store
+from .store import FIRST, Store
 
 Pairs = Sequence[tuple[Certified, Any]]
 
@@ -84,6 +85,17 @@ def meet(one: PriorSet, other: PriorSet) -> bool:
     lower, upper = np.maximum(a.lower, b.lower), np.minimum(a.upper, b.upper)
     near = float(np.abs(a.center - b.center).sum()) <= a.radius + b.radius
     return near and bool((lower <= upper).all()) and float(lower.sum()) <= 1 <= float(upper.sum())
+
+
+def write_mechanisms(store: Store, survey: Path) -> list[Path]:
+    """The files of the mechanisms that were learned, beside those of stage 1: name.question.number.mechanism.json."""
+    written = []
+    for number, published in store.surveys.items():
+        for question in published.learned if number != FIRST else ():
+            path = survey.with_name(f"{survey.stem}.{question.name}.{number}.mechanism.json")
+            question.mechanisms[0].save(path)
+            written.append(path)
+    return written
 
 
 def go_on(store: Store) -> bool:

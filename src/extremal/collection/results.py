@@ -320,11 +320,16 @@ def statistics_bytes(reports: StoredReports, kind: str) -> bytes:
     columns = reports.columns([part.column for _, part in parts])
     found = {}
     for name, (text, part) in zip(valid_names(list(columns), kind), parts, strict=True):
-        outputs, values = part.mechanism.outputs, columns[part.column]
-        note = note_of(part.mechanism) if isinstance(part.mechanism, Certified) else None
+        drew = [mechanism for mechanism, _ in mechanisms_of(reports.surveys, part.column)]
+        outputs = list(dict.fromkeys(y for mechanism in drew for y in mechanism.outputs))
+        values = columns[part.column]
+        note = " ".join(note_of(mechanism) for mechanism in drew if isinstance(mechanism, Certified)) or None
         numbers = all(type(y) is int for y in outputs)
         label = f"{text} [{part.column}]"
         found[name] = Variable(values, label, note=note) if numbers else coded(values, outputs, label, note)
+    if reports.published.learn is not None:
+        (name,) = valid_names([NUMBER], kind)
+        found[name] = Variable([int(number) for number in reports.numbers], NUMBER)
     return labelled_bytes(found, kind)
 
 

@@ -235,7 +235,7 @@ def hidden_by_rounding(
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class PricedBound:
     """Weights and prices, what x'Wx - y.x of no vector exceeds, and the bound that follows."""
 
     W: Floats
@@ -255,7 +255,7 @@ class Listed:
     count: int
     alike: Bools  # each symbol and the next one
     few: bool  # whether all vectors can be visited, exchanges of alike symbols included
-    best: Proof | None = None
+    best: PricedBound | None = None
 
     @classmethod
     def of(cls, problem: QuadraticProblem, most: int) -> Listed | None:
@@ -274,7 +274,7 @@ class Listed:
         assert found is not None
         return found.rows
 
-    def join(self, W: Floats, y: Floats) -> Proof:
+    def join(self, W: Floats, y: Floats) -> PricedBound:
         """The best proof from these weights and prices and those before."""
         new = self._proof(*self.averaged(W, y))
         self.best = new if self.best is None else self._between(self.best, new)
@@ -298,7 +298,7 @@ class Listed:
         np.fill_diagonal(even, (own / size)[groups])
         return even, (member @ y / size)[groups]
 
-    def _proof(self, W: Floats, y: Floats) -> Proof:
+    def _proof(self, W: Floats, y: Floats) -> PricedBound:
         """What these prove, in the units in which s = m: where s^2 / m and 2 s - m are the same."""
         widest = np.maximum(self.problem.upper, -self.problem.lower)
         found = best_vertices(self.problem.pi, self.problem.excess, W, y, 0, ALL, self.alike)
@@ -306,15 +306,15 @@ class Listed:
         most = found.best + 2 * hidden_by_rounding(self.problem, W, y, widest)
         upper = efficiency_bound(self.problem, W, most)
         if not 0 < most < math.inf:
-            return Proof(W, y, most, upper)
+            return PricedBound(W, y, most, upper)
         unit = self.problem.direct / (upper * most)
-        return Proof(unit * W, unit * y, unit * most, upper)
+        return PricedBound(unit * W, unit * y, unit * most, upper)
 
-    def _between(self, a: Proof, b: Proof) -> Proof:
+    def _between(self, a: PricedBound, b: PricedBound) -> PricedBound:
         """The best proof found on the way from one to the other, by golden sections."""
         found = a if a.upper <= b.upper else b
 
-        def at(share: float) -> Proof:
+        def at(share: float) -> PricedBound:
             nonlocal found
             made = self._proof((1 - share) * a.W + share * b.W, (1 - share) * a.y + share * b.y)
             found = made if made.upper < found.upper else found

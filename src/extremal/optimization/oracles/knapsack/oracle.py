@@ -45,7 +45,7 @@ from ...tuning import (
     STALL,
     TRY,
 )
-from .separable import Lattice, Priced, Separable, VertexTable, integer_counts, vertex_table
+from .separable import Lattice, PricedSets, Separable, VertexTable, integer_counts, vertex_table
 
 ROUNDED = 1e-12  # of f: smaller utilities are rounding
 
@@ -205,7 +205,7 @@ class ExactOracle(ChordOracle):
             else:
                 return 0
 
-    def _price(self, run: LinearSearch, y: Floats, threshold: float, each: int) -> Priced:
+    def _price(self, run: LinearSearch, y: Floats, threshold: float, each: int) -> PricedSets:
         """Exact pricing by whatever method proves most here."""
         problem, effort = self.problem, run.effort
         if self.vertices is not None:

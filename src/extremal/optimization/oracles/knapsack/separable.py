@@ -28,7 +28,7 @@ from ..knapsack import kernels
 
 
 @dataclass(frozen=True)
-class Priced:
+class PricedSets:
     """Columns found by a search, as (full symbols, partial symbol), and a bound on every reduced value.
 
     `bound` is inf where the search proves nothing.
@@ -190,7 +190,7 @@ class Separable:
         lifts = self.lifts(full[made], partial[made])
         return lifts, self.mu(lifts) - lifts @ y
 
-    def exhaust(self, y: Floats, threshold: float, each: int, most_nodes: int) -> Priced:
+    def exhaust(self, y: Floats, threshold: float, each: int, most_nodes: int) -> PricedSets:
         """Branch and bound: columns of reduced value above threshold, up to `each` a partial symbol, and a bound.
 
         The bound is max(threshold, largest reduced value) if every search ended within most_nodes.
@@ -203,7 +203,7 @@ class Separable:
         # The columns found are evaluated anew, with f itself and not its table.
         lifts = self.lifts(full, partial)
         reduced = self.mu(lifts) - lifts @ y
-        return Priced(full, partial, max(bound + base, float(reduced.max(initial=-math.inf))), nodes)
+        return PricedSets(full, partial, max(bound + base, float(reduced.max(initial=-math.inf))), nodes)
 
 
 def integer_counts(pi: Floats, largest_total: int = 2_000_000) -> Ints | None:
@@ -237,7 +237,7 @@ class Lattice:
         """The length of a dynamic programme."""
         return math.floor(self.capacity + 1e-9) + 1
 
-    def price(self, y: Floats, threshold: float, most: float = 3e9) -> Priced:
+    def price(self, y: Floats, threshold: float, most: float = 3e9) -> PricedSets:
         """Columns of reduced value above threshold, one a partial symbol, and a bound on all reduced values.
 
         First all symbols may be full, the partial one too, which bounds from above at the cost of one programme.
@@ -266,7 +266,9 @@ class Lattice:
                 full.append(chosen)
                 partial.append(int(j))
         sets = np.array(full, dtype=np.bool_).reshape(len(full), problem.size)
-        return Priced(sets, np.array(partial, dtype=np.int64), max(float(exact.max()), threshold), 0, spent)
+        return PricedSets(
+            sets, np.array(partial, dtype=np.int64), max(float(exact.max()), threshold), 0, spent
+        )
 
     def _with_partial(self, best: Floats, j: int, y: Floats) -> tuple[float, int]:
         """The best total when symbol j takes what the full symbols leave, and how many counts those hold."""
@@ -297,7 +299,7 @@ class VertexTable:
     gain: Floats
     scratch: Floats
 
-    def price(self, y: Floats, threshold: float, each: int) -> Priced:
+    def price(self, y: Floats, threshold: float, each: int) -> PricedSets:
         """The columns of largest reduced value above the threshold, up to `each` a partial symbol, and the maximum."""
         problem = self.problem
         at_low, at_high = problem.ends
@@ -307,7 +309,7 @@ class VertexTable:
         best, value, largest = kernels.vertex_price(table, profit, y, threshold - base, each)
         good = (best >= 0) & (value + base >= FRACTION * (largest + base))
         full = (self.sets[best[good], None] >> np.arange(problem.size, dtype=np.int32) & 1).astype(np.bool_)
-        return Priced(full, np.nonzero(good)[0], largest + base, 0)
+        return PricedSets(full, np.nonzero(good)[0], largest + base, 0)
 
 
 def vertex_table(problem: Separable) -> VertexTable | None:

@@ -40,7 +40,7 @@ from ...tuning import (
 )
 from ..knapsack.oracle import merge
 from ..knapsack.separable import Separable
-from .pricing import NestedPricer, Priced
+from .pricing import NestedPricer, PricedLifts
 from .vertices import nested_sets
 
 
@@ -259,7 +259,7 @@ class NestedOracle:
             self.inner = INNER
         return found
 
-    def _priced(self, run: LinearSearch, y: Floats, most: float) -> Priced:
+    def _priced(self, run: LinearSearch, y: Floats, most: float) -> PricedLifts:
         """What branch and bound finds at prices y; its bound is offered."""
         target = run.solution.value + run.worth(0.3) - math.fsum(y)
         priced = self.pricer.price(y, target, HALF, run.effort, most)

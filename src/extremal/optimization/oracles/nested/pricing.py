@@ -57,7 +57,7 @@ ROUNDED = 1e-12  # what rounding may add to a sum
 
 
 @dataclass(frozen=True)
-class Sums:
+class PricedSums:
     """Pairs of nested sets, as rows, or of sets that are nearly nested, a bound on all reduced values, and the cost."""
 
     inner: Bools
@@ -116,7 +116,7 @@ class SumLattice:
         steps = np.diff(least)[least[1:] > 1 / c - NEAR]
         return cls(pi, counts, least, piece, 1 / c, f, high) if steps.min() > STEEP else None
 
-    def price(self, y: Floats, threshold: float) -> Sums:
+    def price(self, y: Floats, threshold: float) -> PricedSums:
         """The best pairs above the threshold, and a bound: the threshold where there are none."""
         n, total = len(self.pi), len(self.least) - 1
         found = _Found(threshold)
@@ -139,7 +139,7 @@ class SumLattice:
         m, own = self.counts[alone], -y[alone]
         bound = float(self._values(m, m, own, own).max(initial=found.bound))
         inner, outer = (np.array(x, dtype=np.bool_).reshape(-1, n) for x in (found.inner, found.outer))
-        return Sums(inner, inner | outer, bound, nodes)
+        return PricedSums(inner, inner | outer, bound, nodes)
 
     def _one_more(self, y: Floats, found: _Found) -> int:
         """Sets of one piece of h: A has one symbol more than S. How many programmes that takes."""
@@ -189,7 +189,7 @@ def _factor(v: Floats, pi: Floats) -> float | None:
 
 
 @dataclass(frozen=True)
-class Priced:
+class PricedLifts:
     """Admissible columns found, as rows, a bound on every reduced value, and how many symbols were looked at."""
 
     lifts: Floats
@@ -247,7 +247,7 @@ class NestedPricer:
 
     def price(
         self, y: Floats, threshold: float, enough: float, effort: Effort, most: float = math.inf
-    ) -> Priced:
+    ) -> PricedLifts:
         """Columns of reduced value above the threshold, and a bound on all.
 
         Ends early when the best column has `enough` of what the bound allows above the threshold. Where sums of counts
@@ -266,9 +266,9 @@ class NestedPricer:
         values = self.f(lifts) @ self.priors.nominal.probabilities - lifts @ y
         best = float(values.max(initial=threshold))
         if best - threshold >= enough * (sums.bound - threshold):
-            return Priced(lifts[values > threshold], bound, int(sums.nodes / LOOKED_AT))
+            return PricedLifts(lifts[values > threshold], bound, int(sums.nodes / LOOKED_AT))
         other = self._branched(y, threshold, enough, effort, most)
-        return Priced(
+        return PricedLifts(
             np.concatenate((lifts[values > threshold], other.lifts)), min(bound, other.bound), other.nodes
         )
 
@@ -276,7 +276,9 @@ class NestedPricer:
         """What rounding may take from reduced values."""
         return 8 * self.priors.size * ULP * self._scale(y) * self._separable.high
 
-    def _branched(self, y: Floats, threshold: float, enough: float, effort: Effort, most: float) -> Priced:
+    def _branched(
+        self, y: Floats, threshold: float, enough: float, effort: Effort, most: float
+    ) -> PricedLifts:
         """Columns and a bound by branch and bound."""
         n = self.priors.size
         lines, numbers = self._branches
@@ -305,7 +307,7 @@ class NestedPricer:
             effort.stop()
         effort.spend(LOOKED_AT * search.spent)
         order = np.argsort(-values[:count], kind="stable")
-        return Priced(self._columns(levels[order]), search.bound + self._noise(y), search.spent)
+        return PricedLifts(self._columns(levels[order]), search.bound + self._noise(y), search.spent)
 
     def _columns(self, levels: NDArray[np.int8]) -> Floats:
         if not len(levels):

@@ -9,7 +9,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification.quadratic import check_quadratic
-from extremal.model.proof import QuadraticProof
+from extremal.model.purpose import QuadraticProof
 
 PI = np.array([0.4, 0.3, 0.2, 0.1])
 EPSILON = 0.09  # below the first edge, where Theorem 3 is optimal

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.optimization import effort, estimates
+from extremal.optimization import effort, estimates, tuning
 from extremal.optimization.effort import Effort, Stats, Why
 from extremal.optimization.estimates import best_mixture
-from extremal.optimization.masters import quadratic
 from extremal.optimization.oracles.exchange.oracle import make_oracle
 from extremal.optimization.oracles.knapsack import oracle as knapsack
 from extremal.optimization.oracles.knapsack.separable import Separable
@@ -63,7 +62,7 @@ def test_a_time_limit_of_inf_lifts_the_amount_of_work_of_estimates(monkeypatch):
 
 def test_a_search_without_limits_ends_where_rounds_gain_next_to_nothing(monkeypatch):
     for name, value in (("ROUNDS", 4), ("GAIN", 1e-2), ("IDLE", 2)):
-        monkeypatch.setattr(quadratic, name, value)
+        monkeypatch.setattr(tuning, name, value)
     found = ex.design(ex.Prior.from_counts(1 / np.arange(1, 31)), 1.5, tolerance=1e-8, time_limit=math.inf)
     assert found.stats.why is Why.EXHAUSTED
     assert found.stats.rounds > 4

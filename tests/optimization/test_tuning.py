@@ -31,4 +31,5 @@ def test_every_constant_is_used_outside_of_its_module():
         if path.name != "tuning.py":
             tree = ast.parse(path.read_text(encoding="utf-8"))
             used |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+            used |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert [name for name in NAMES if name not in used] == []

@@ -36,7 +36,7 @@ from ..model.levels import check_epsilon
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
-from ..model.proof import Proof
+from ..model.purpose import Proof
 from ..model.utility import FInformation, Utility, check_utility
 from .bounds import Bound, bound_over_set, raised, upper_bound
 from .separable import ULP

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .._common.types import Bools, Floats, Ints
 from ..model.prior_set import PriorSet
-from ..model.proof import QuadraticProof
+from ..model.purpose import QuadraticProof
 
 LISTED = 16  # symbols whose sets are listed
 ULP = 2.0**-52

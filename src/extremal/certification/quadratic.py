@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from .._common.types import Floats, Ints
 from ..model.prior_set import PriorSet
-from ..model.proof import Proof, QuadraticProof
+from ..model.purpose import Proof, QuadraticProof
 from .claim import Check, error_of_rows, leakage_of, rounding_of
 from .prior_sets import largest_form, most_over_set
 

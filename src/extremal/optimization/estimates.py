@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike
 from .._common import checks
 from .._common.types import Floats
 from ..errors import EpsilonError, OptionError, SizeError
-from ..model.levels import check_epsilon, region, rounding
+from ..model.levels import check_epsilon, is_uniform, region, rounding
 from ..model.lift_sets import PriorLifts, SetLifts
 from ..model.mechanism import Mechanism
 from ..model.mechanism import identity as identity_mechanism
 from ..model.prior import Prior
-from ..model.proof import QuadraticProof
-from ..model.purpose import Purpose
+from ..model.purpose import Purpose, QuadraticProof
 from .closed_forms.symmetric import arranged, block_design, fullest
 from .effort import Effort, Stats, Why
 from .finish import Found
@@ -181,7 +180,7 @@ def known_mixture(problem: QuadraticProblem) -> Solution | None:
         blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))
         upper = efficiency_bound(problem, W, most_by_vertices(problem, W, y, X, blur))
         return mixture_of(problem, X, q, upper, QuadraticProof(W, y), "simplex", NO_SEARCH)
-    blocks = block_design(problem)
+    blocks = block_design(problem) if is_uniform(problem.pi) else None
     if blocks is None:
         return None
     n, d = problem.size, np.ones(problem.size)

@@ -23,8 +23,7 @@ from ..model.lift_sets import PriorLifts
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.proof import Proof, QuadraticProof
-from ..model.purpose import Purpose
+from ..model.purpose import Proof, Purpose, QuadraticProof
 from ..model.utility import FInformation, Generator, Utility
 from ..theory.lift_vectors import ArcColumns, subset_sums
 from ..theory.pairing import pair_outputs

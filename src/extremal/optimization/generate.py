@@ -14,7 +14,7 @@ import numpy as np
 from .._common.types import Floats, Ints
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
-from ..model.proof import Proof
+from ..model.purpose import Proof
 from .effort import Effort, Stats, Why
 from .tuning import ROUND
 

@@ -22,8 +22,7 @@ import numpy as np
 from .._common.types import Floats, Ints
 from ..errors import OptionError
 from ..model.levels import is_uniform
-from ..model.proof import QuadraticProof
-from ..model.purpose import direct_loss, explained, square_root
+from ..model.purpose import QuadraticProof, direct_loss, explained, square_root
 from .finish import checked_bound
 from .generate import Solution
 

@@ -39,6 +39,7 @@ from ..theory.lift_vectors import arc_columns
 from ..theory.pairing import numbered, pair_outputs
 from ..theory.polytope import polytope_vertices
 from ..theory.reduction import reduce_outputs
+from . import tuning
 from .closed_forms.utilities import (
     binary,
     binary_over_set,
@@ -59,16 +60,6 @@ from .oracles.knapsack.separable import Separable
 from .oracles.nested.programs import robust_generation
 from .oracles.nested.vertices import LARGEST, Sets, robust_vertices
 from .problem import Problem
-from .tuning import (
-    CELLS,
-    COARSE,
-    ENUMERABLE,
-    ENUMERATED,
-    FINE_CELLS,
-    LISTED_PAIRS,
-    MEASURED,
-    NODES_IN_PROGRAMS,
-)
 
 
 def choose(problem: Problem) -> str:
@@ -89,7 +80,7 @@ def choose(problem: Problem) -> str:
             return "uniform"
     if isinstance(utility, ExpectedGain):
         return "gain-program"
-    most = ENUMERATED if isinstance(utility, FInformation) else ENUMERABLE
+    most = tuning.ENUMERATED if isinstance(utility, FInformation) else tuning.ENUMERABLE
     return "enumeration" if prior.size <= most else "column-generation"
 
 
@@ -102,7 +93,7 @@ def _separable(problem: Problem, effort: Effort) -> Separable:
             given=f"{utility!r}",
             remedy="`utility=ex.mutual_information` is one",
         )
-    cells = CELLS if problem.goal(effort) >= COARSE else FINE_CELLS
+    cells = tuning.CELLS if problem.goal(effort) >= tuning.COARSE else tuning.FINE_CELLS
     return Separable(problem.nominal.probabilities, utility.f, lifts.low, lifts.high, cells)
 
 
@@ -161,7 +152,7 @@ def arc(problem: Problem, effort: Effort) -> Found:
         best = max(mechanisms, key=lambda mechanism: utility(prior, mechanism))
         return Found("arc", best, math.inf)
     value, k = max((arcs.columns.separable_value(utility.f), k) for k, arcs in enumerate(made))
-    if len(pi) <= MEASURED:
+    if len(pi) <= tuning.MEASURED:
         value = utility(prior, made[k].mechanism())
     dual = _separable(problem, effort).analytic_dual()
     return Found("arc", made[k], math.fsum(dual), dual, value=value)
@@ -239,7 +230,7 @@ def choose_over_set(problem: Problem, lifts: SetLifts) -> str:
         return "uniform"
     if isinstance(utility, ExpectedGain):
         return "column-generation"
-    listed = priors.size <= LARGEST and Sets.of(priors, lifts.c).pairs <= LISTED_PAIRS
+    listed = priors.size <= LARGEST and Sets.of(priors, lifts.c).pairs <= tuning.LISTED_PAIRS
     return "enumeration" if listed else "column-generation"
 
 
@@ -273,7 +264,7 @@ def _enumerated(problem: Problem, lifts: SetLifts) -> Solution:
 
 def _generated(problem: Problem, effort: Effort, lifts: SetLifts) -> Solution:
     """Columns made as they are needed."""
-    return robust_generation(problem, lifts, effort.for_size(lifts.priors.size, NODES_IN_PROGRAMS))
+    return robust_generation(problem, lifts, effort.for_size(lifts.priors.size, tuning.NODES_IN_PROGRAMS))
 
 
 LISTED: dict[str, Callable[[Problem, SetLifts], Solution]] = {

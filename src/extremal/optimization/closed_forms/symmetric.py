@@ -25,24 +25,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._common.types import Floats, Ints
-from ...model.levels import is_uniform, rounding
-from ...model.proof import QuadraticProof
+from ...model.levels import rounding
+from ...model.purpose import QuadraticProof
+from .. import tuning
 from ..effort import Effort, Stats, Why
 from ..generate import Solution
 from ..masters.quadratic import distinct, mixture_of
 from ..oracles.exchange.bounds import ULP, efficiency_bound
 from ..reductions import QuadraticProblem
 from ..set_levels import SetLevels
-from ..tuning import (
-    ARRANGED_FROM,
-    ARRANGEMENTS,
-    AT_ONCE,
-    FEW_ENOUGH,
-    FEW_OUTPUTS,
-    LARGEST_ARRANGED,
-    TRIED_ONCE_FROM,
-    TRIES,
-)
 
 Complexes = NDArray[np.complex128]
 
@@ -101,11 +92,11 @@ def arrange(x: Floats, goal: float, effort: Effort) -> tuple[Floats, float, int]
     """Shifts of few arrangements of x, one a row; what they lose, relatively; how many numbers were tried."""
     n = len(x)
     rows, lost, tried = np.empty((0, n)), np.inf, 0
-    for count in ARRANGEMENTS:
-        enough = (FEW_ENOUGH if count <= FEW_OUTPUTS else 1.0) * goal
-        if len(rows) and (lost <= enough or count * n * n > LARGEST_ARRANGED or effort.pause()):
+    for count in tuning.ARRANGEMENTS:
+        enough = (tuning.FEW_ENOUGH if count <= tuning.FEW_OUTPUTS else 1.0) * goal
+        if len(rows) and (lost <= enough or count * n * n > tuning.LARGEST_ARRANGED or effort.pause()):
             break
-        for seed in range(TRIES if n <= TRIED_ONCE_FROM else 1):
+        for seed in range(tuning.TRIES if n <= tuning.TRIED_ONCE_FROM else 1):
             found, loss = _exchanged(x, count, np.random.default_rng((count, seed)))
             if loss < lost:
                 rows, lost = found, loss
@@ -146,7 +137,7 @@ def _exchanged(x: Floats, count: int, rng: np.random.Generator) -> tuple[Floats,
 def _exchanges(x: Floats, slopes: Complexes) -> tuple[Ints, Ints]:
     """Pairs of symbols to exchange, the first with the smaller lift: all, or the most promising ones by the slopes."""
     n = len(x)
-    most = max(1, AT_ONCE // (n // 2))
+    most = max(1, tuning.AT_ONCE // (n // 2))
     if n * n // 4 > most:
         order = np.argsort(-slopes.real, kind="stable")  # the loss falls most where the first ones rise
         few = math.isqrt(most)
@@ -169,8 +160,10 @@ def arranged(
     """Arrangements of the best vector of alike symbols; and the design of equal weights that they are, unless a
     search may find one with fewer outputs: among few symbols that is worth it."""
     rows, lost, tried = arrange(x, 0.98 * goal, effort)
-    if problem.size <= ARRANGED_FROM and (lost > goal or len(rows) > FEW_OUTPUTS * problem.size):
-        return rows[: FEW_OUTPUTS * problem.size], None
+    if problem.size <= tuning.ARRANGED_FROM and (
+        lost > goal or len(rows) > tuning.FEW_OUTPUTS * problem.size
+    ):
+        return rows[: tuning.FEW_OUTPUTS * problem.size], None
     X, q = distinct(rows, np.full(len(rows), 1 / len(rows)))
     why = effort.why if effort.over or lost > goal else Why.REACHED
     found = mixture_of(problem, X, q, upper, proof, "symmetric", Stats(tried, len(X), why=why))
@@ -241,11 +234,12 @@ def _singer(p: int, degree: int, n: int) -> Ints | None:
 
 
 def block_design(problem: QuadraticProblem) -> Floats | None:
-    """Lift vectors less 1 of the translates of a difference set; None unless all symbols are alike and there is one."""
+    """Lift vectors less 1 of the translates of a difference set; None unless the loss tells no symbols apart, as the
+    prior does not, and there is one."""
     n = problem.size
     size = n / (1 + problem.excess)
     k = round(size)
-    if not is_uniform(problem.pi) or abs(size - k) > size * rounding(np.log1p(problem.excess)):
+    if abs(size - k) > size * rounding(np.log1p(problem.excess)):
         return None
     G = problem.loss
     if np.abs(G - np.eye(n - 1) * (G[0, 0] - G[0, 1]) - G[0, 1]).max() > 1e-12 * G[0, 0]:

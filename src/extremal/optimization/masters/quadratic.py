@@ -16,23 +16,11 @@ import numpy as np
 
 from ..._common.types import Floats, Ints
 from ...errors import SolverError
-from ...model.proof import QuadraticProof
+from ...model.purpose import QuadraticProof
+from .. import tuning
 from ..effort import UNLIMITED, Effort, Stats, Why
 from ..generate import Search, Solution, generate
 from ..reductions import QuadraticProblem, efficiency
-from ..tuning import (
-    CUT,
-    FEW_OUTPUTS,
-    GAIN,
-    IDLE,
-    LARGEST_PART,
-    LEAST_WEIGHT,
-    NEAREST,
-    NEWTON_STEPS,
-    ROUNDS,
-    SMALLEST_PART,
-    SPARED,
-)
 
 HALVINGS = 30  # of a step that does not help: then it is rounding
 PRECISE = 1e-8  # of a mixture that is final
@@ -76,7 +64,7 @@ def mix(X: Floats, G: Floats, tolerance: float, start: Floats, effort: Effort = 
     Some mixture must have mean 0. It takes few steps from weights that are not too small, so these are raised and then
     centred. If time is up, the steps so far count.
     """
-    return _newton(X, G, tolerance, centred(X, np.maximum(start, LEAST_WEIGHT / len(X))), effort)
+    return _newton(X, G, tolerance, centred(X, np.maximum(start, tuning.LEAST_WEIGHT / len(X))), effort)
 
 
 def balance(X: Floats, q: Floats) -> Floats:
@@ -103,14 +91,14 @@ def centred(X: Floats, w: Floats) -> Floats:
     Z = X / np.abs(X).max(axis=0)
     w = w / w.sum()
     inside = np.ones(len(Z))  # 1 + X t
-    for _ in range(NEWTON_STEPS):
+    for _ in range(tuning.NEWTON_STEPS):
         q = w / inside
         mean = q @ Z
         if np.all(np.abs(mean) <= 1e-9 * (q @ np.abs(Z))):
             return np.asarray(q)
         step = least_squares((Z.T * (q / inside)) @ Z, mean)
         along = Z @ step
-        far = min(1.0, NEAREST * _reach(inside, along))
+        far = min(1.0, tuning.NEAREST * _reach(inside, along))
         gain, value = float(mean @ step), float(w @ np.log(inside))
         while float(w @ np.log(inside + far * along)) < value + 1e-4 * far * gain and far > 1e-9:
             far /= 2
@@ -130,7 +118,7 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, effort: Effort) -
     steps = 0
     target = np.zeros(n + 1)
     target[0] = 1.0
-    while steps < NEWTON_STEPS and not effort.pause():
+    while steps < tuning.NEWTON_STEPS and not effort.pause():
         steps += 1
         mu = float(q @ s) / k
         dual = E @ eta - gain - s
@@ -151,7 +139,7 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, effort: Effort) -
         step_s = aim / q - s - s / q * step_q
         part = q / q.max()  # rare rows tell as much as others only if their prices are as much larger
         before = _length(part * dual, q * s - aim, primal)
-        far = min(1.0, NEAREST * _reach(q, step_q), NEAREST * _reach(s, step_s))
+        far = min(1.0, tuning.NEAREST * _reach(q, step_q), tuning.NEAREST * _reach(s, step_s))
         for _ in range(HALVINGS):
             new_q, new_s, new_eta = q + far * step_q, s + far * step_s, eta + far * step_y
             with contextlib.suppress(np.linalg.LinAlgError):
@@ -207,10 +195,10 @@ def prune(
     X, q, told = _telling(X, mixture)
     if not effort.pause():
         final = mix(X[:, 1:], problem.loss, PRECISE, q, effort)
-        best, part = final.loss, LARGEST_PART
+        best, part = final.loss, tuning.LARGEST_PART
         if final.error <= PRECISE:  # else time was up
             X, q, told = _telling(X, final)
-        while part >= SMALLEST_PART and not effort.pause():
+        while part >= tuning.SMALLEST_PART and not effort.pause():
             count = int((1 - part) * len(q))
             fewer = None if count < problem.size else _largest(problem, X, q, told, count, effort)
             if fewer is None or fewer[1].loss > best * (1 + allowed):
@@ -223,7 +211,7 @@ def prune(
 def cut(problem: QuadraticProblem, X: Floats, q: Floats, most: int) -> tuple[Floats, Floats] | None:
     """At most so many rows with their best weights, found by dropping those that tell least; None if that fails."""
     X, q, told = _telling(X, mix(X[:, 1:], problem.loss, PRECISE, q))
-    part = CUT
+    part = tuning.CUT
     while len(q) > most:
         count = min(max(most, int((1 - part) * len(q))), len(q) - 1)
         fewer = _largest(problem, X, q, told, count, UNLIMITED)
@@ -316,7 +304,10 @@ class QuadraticSearch(Search):
 
     def __post_init__(self) -> None:
         self.mixed = self.simple[0]
-        self.effort.value, self.most = efficiency(self.true, *self.simple), FEW_OUTPUTS * self.true.size
+        self.effort.value, self.most = (
+            efficiency(self.true, *self.simple),
+            tuning.FEW_OUTPUTS * self.true.size,
+        )
 
     @property
     def value(self) -> float:
@@ -366,7 +357,7 @@ class QuadraticSearch(Search):
         gap = self.upper / self.value - 1
         # The gap may grow to the goal for fewer outputs, and a little where it is missed.
         room = max(0.98 * self.goal - gap, 0.2 * (self.goal - gap))
-        allowed = room if room > 0 else min(gap / 10, SPARED)
+        allowed = room if room > 0 else min(gap / 10, tuning.SPARED)
         with contextlib.suppress(np.linalg.LinAlgError, SolverError):
             return prune(self.problem, self.mixed, self.mixture, allowed, self.effort)
         return None
@@ -419,13 +410,15 @@ class MixingOracle(ABC):
         self.thorough = self.short or self.stalled or search.last
         self.prove(search, search.mixture, self.thorough)
         self.before = search.value
-        slow = search.rounds > ROUNDS and gained <= GAIN * search.value and search.upper == upper
+        slow = (
+            search.rounds > tuning.ROUNDS and gained <= tuning.GAIN * search.value and search.upper == upper
+        )
         self.idle = self.idle + 1 if slow else 0
 
     def columns(self, search: QuadraticSearch) -> bool:
         """New rows, unless nothing more is to be expected."""
         assert search.mixture is not None
-        if (self.exhausted and self.stalled) or self.idle >= IDLE:
+        if (self.exhausted and self.stalled) or self.idle >= tuning.IDLE:
             return False
         search.most += search.true.size if self.stalled else 0
         search.add(self.more(search.mixture, search.rounds, self.thorough))

@@ -7,7 +7,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification.quadratic import check_quadratic
-from extremal.model.proof import QuadraticProof
+from extremal.model.purpose import QuadraticProof
 from extremal.optimization.oracles.exchange.bounds import Listed, alike, efficiency_bound, most_by_vertices
 from extremal.optimization.problem import usual_gap
 from extremal.optimization.reductions import make_problem

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 import extremal as ex
-from extremal.optimization.oracles.levels import oracle as robust
+from extremal.optimization import tuning
 from extremal.optimization.oracles.levels.bound import COLUMNS, RANK, Weights, bound
 from extremal.optimization.oracles.nested.vertices import robust_vertices
 from extremal.optimization.set_levels import SetLevels
@@ -56,7 +56,7 @@ def assert_levels_bound(priors, epsilon, monkeypatch):
     """The bound over levels is above what is listed, and the search finds about that."""
     listed = ex.design(priors, epsilon, tolerance=1e-4)
     with monkeypatch.context() as patch:
-        patch.setattr(robust, "LISTED_LEVELS", 0)  # as if there were too many to list
+        patch.setattr(tuning, "LISTED_LEVELS", 0)  # as if there were too many to list
         found = ex.design(priors, epsilon, tolerance=0.1)
     assert_bounded(found, listed)
 
@@ -84,7 +84,7 @@ def test_the_bound_over_levels_holds_for_many_sets(n, epsilon, monkeypatch):
 
 def test_over_all_priors_the_bound_over_levels_is_within_percents_at_small_levels(monkeypatch):
     """There a square in W is needed: sums of lifts vary with the level, and products of two say nothing about it."""
-    monkeypatch.setattr(robust, "LISTED_LEVELS", 0)
+    monkeypatch.setattr(tuning, "LISTED_LEVELS", 0)
     prior = ex.Prior.from_counts(1 / np.arange(1, 9))
     found = ex.design(ex.PriorSet.at_least(prior, 0), 0.1, tolerance=0.04)
     assert found.method == "robust local search"
@@ -95,7 +95,7 @@ def test_over_all_priors_the_bound_over_levels_is_within_percents_at_small_level
 @pytest.mark.slow
 def test_where_few_symbols_fit_a_level_the_bound_over_levels_is_within_percents(monkeypatch):
     """There the bound needs whole symbols: with parts of them at a level it is 20 % too large."""
-    monkeypatch.setattr(robust, "LISTED_LEVELS", 0)
+    monkeypatch.setattr(tuning, "LISTED_LEVELS", 0)
     prior = ex.Prior.from_counts(1 / np.arange(1, 9))
     found = ex.design(ex.PriorSet.l1_ball(prior, 0.1), 4.0, tolerance=0.04)
     assert found.method == "robust local search"
@@ -185,7 +185,7 @@ def test_other_purposes_and_sizes_get_a_checked_bound():
 @pytest.fixture(scope="module")
 def with_cells():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(robust, "LISTED_LEVELS", 0)
+        patch.setattr(tuning, "LISTED_LEVELS", 0)
         priors = ex.PriorSet.l1_ball(ex.Prior([0.15, 0.3, 0.1, 0.25, 0.2]), 0.2)
         found = ex.design(priors, 0.8, tolerance=0.1)
     assert ex.check_design(found).ok

@@ -24,22 +24,10 @@ import numpy as np
 
 from ...._common.types import Floats, Ints
 from ...._native.library import Record, library, reads, writes
+from ... import tuning
 from ...effort import Effort
 from ...masters.quadratic import balance, inverse_covariance, least_squares
 from ...reductions import QuadraticProblem, efficiency
-from ...tuning import (
-    BATCH,
-    DRAWING,
-    FEWEST_LIGHT,
-    FIRST_NEAR,
-    FIRST_VECTORS,
-    LIGHT,
-    LONG_SAMPLES,
-    MIXING,
-    NUMBER,
-    PROVEN_NEAR,
-    PULL,
-)
 from .bounds import Listed, form
 
 
@@ -63,14 +51,14 @@ class Greedy:
         self._inverse[1:, 1:] = inverse / mass
         self._W[1:, 1:] = inverse @ problem.loss @ inverse / mass
         self._light = _light(problem)
-        self._y, self._pull = y / pi, PULL * np.maximum(scale, np.append(own[0], own)) / pi
+        self._y, self._pull = y / pi, tuning.PULL * np.maximum(scale, np.append(own[0], own)) / pi
         self._total, self._count = np.zeros(n), 0
         self._rng = np.random.default_rng(seed)
 
     def more(self, count: int, effort: Effort) -> Floats:
         """So many further vertices, as rows; fewer if time is up."""
         problem, n = self._problem, self._problem.size
-        batch = max(1, n // BATCH)
+        batch = max(1, n // tuning.BATCH)
         orders = np.argsort(self._rng.random((count, n)), axis=1)
         X = fill(problem.pi, problem.excess, orders)
         for begin in range(0, count, batch):
@@ -87,11 +75,11 @@ class Greedy:
     def _restrained(self) -> Floats:
         """W less NUMBER times what the number of light symbols is worth."""
         light = self._light
-        if light.stop - light.start < FEWEST_LIGHT:
+        if light.stop - light.start < tuning.FEWEST_LIGHT:
             return self._W
         W = self._W.copy()
         own = np.sqrt(np.maximum(np.diagonal(W)[light], 0.0))
-        W[light, light] -= NUMBER / len(own) * np.multiply.outer(own, own)
+        W[light, light] -= tuning.NUMBER / len(own) * np.multiply.outer(own, own)
         return W
 
     def _add(self, Z: Floats) -> None:
@@ -141,7 +129,9 @@ class Sample:
 
 def _light(problem: QuadraticProblem) -> slice:
     """The lightest symbols: a vector has room for many times as many of them as belong to it."""
-    return slice(problem.size - int(np.count_nonzero(np.cumsum(problem.pi[::-1]) <= LIGHT)), problem.size)
+    return slice(
+        problem.size - int(np.count_nonzero(np.cumsum(problem.pi[::-1]) <= tuning.LIGHT)), problem.size
+    )
 
 
 def draw(
@@ -161,9 +151,9 @@ def draw(
     sample = Sample(n)
     values: list[tuple[int, float]] = []  # numbers of different vectors, and what these reach
     drawn = _drawer(greedy, sample, effort)
-    for each in FIRST_VECTORS[:1] if few else FIRST_VECTORS:
+    for each in tuning.FIRST_VECTORS[:1] if few else tuning.FIRST_VECTORS:
         rows = each * n
-        if values and (rows**2 * (rows / 3 + 4 * n) > MIXING or effort.pause()):
+        if values and (rows**2 * (rows / 3 + 4 * n) > tuning.MIXING or effort.pause()):
             break
         drawn(rows)
         made = sample.balanced(problem) if len(sample.X) else None
@@ -174,7 +164,7 @@ def draw(
     if listed is not None:
         upper = min(upper, _proven(problem, sample, drawn, listed, goal, effort))
     most = max(value for _, value in values)
-    enough = min(upper / (1 + goal), most * (1 - FIRST_NEAR * goal))
+    enough = min(upper / (1 + goal), most * (1 - tuning.FIRST_NEAR * goal))
     needed = next(k for k, (_, value) in enumerate(values) if value >= enough)
     return [np.asarray(X[:rows]) for rows, _ in values[: needed + 1]]
 
@@ -201,8 +191,8 @@ def _proven(
 ) -> float:
     """The bound by longer and longer samples: until it is close to what these reach, or no longer moves."""
     n, upper = problem.size, 1.0
-    for each in LONG_SAMPLES:
-        if each * n**3 > DRAWING:
+    for each in tuning.LONG_SAMPLES:
+        if each * n**3 > tuning.DRAWING:
             break
         drawn(each * n)
         if effort.pause():
@@ -213,9 +203,9 @@ def _proven(
             break
         made = sample.balanced(problem)
         before, upper = upper, proof.upper
-        if made is not None and upper <= made[1] * (1 + PROVEN_NEAR * goal):
+        if made is not None and upper <= made[1] * (1 + tuning.PROVEN_NEAR * goal):
             break
-        if each > LONG_SAMPLES[1] and before - upper < 0.05 * goal * upper:
+        if each > tuning.LONG_SAMPLES[1] and before - upper < 0.05 * goal * upper:
             break
     return upper
 

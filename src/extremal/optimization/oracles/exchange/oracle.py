@@ -7,27 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...._common.types import Floats
-from ....model.proof import QuadraticProof
+from ....model.purpose import QuadraticProof
 from ....theory.lift_vectors import arc_columns
+from ... import tuning
 from ...effort import Effort
 from ...masters.quadratic import MixingOracle, Mixture, QuadraticSearch
 from ...reductions import QuadraticProblem
-from ...tuning import (
-    BLOCK,
-    DRAWN_FROM,
-    EQUAL_WEIGHTS_FROM,
-    FEW_SWEEPS,
-    HEAVY,
-    MUCH_MIXED,
-    ROUNDS_TO_AIM,
-    ROUNDS_TO_GOAL,
-    SHORT_LIST,
-    SOME_MIXED,
-    SWEEPS,
-    VERTICES_LISTED,
-    WIDE,
-    WIDEST,
-)
 from .bounds import Listed, Relaxation, efficiency_bound, most_by_entries, relax
 from .greedy import Greedy, draw
 
@@ -68,8 +53,8 @@ class ExchangeOracle(MixingOracle):
         if self.listed is not None:
             self.listed.join(self.relaxed.W, y)
         greedy = self.greedy(self.relaxed.covariance, y, 0)
-        if n > DRAWN_FROM:
-            few = n <= WIDEST
+        if n > tuning.DRAWN_FROM:
+            few = n <= tuning.WIDEST
             self._drawn = draw(self.problem, greedy, self.upper, self.listed, self.goal, few, self.effort)
             searched = self._drawn[0]
         else:
@@ -80,7 +65,7 @@ class ExchangeOracle(MixingOracle):
     @property
     def short(self) -> bool:
         """Whether the list of all is short enough to go through in every round."""
-        return self.listed is not None and self.listed.count <= SHORT_LIST
+        return self.listed is not None and self.listed.count <= tuning.SHORT_LIST
 
     def more(self, mixture: Mixture, round_: int, thorough: bool) -> Floats:
         """Vectors that would improve a mixture; with those of the list of all if it is to be gone through."""
@@ -90,13 +75,15 @@ class ExchangeOracle(MixingOracle):
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
         every = thorough and self.listed is not None and self.listed.few
-        drawn = n > DRAWN_FROM  # the best of a long list are much alike: those of a wide search tell more
-        wide = thorough and n <= WIDEST and (drawn or not every)
+        drawn = (
+            n > tuning.DRAWN_FROM
+        )  # the best of a long list are much alike: those of a wide search tell more
+        wide = thorough and n <= tuning.WIDEST and (drawn or not every)
         greedy = self.greedy(C, np.append(0.0, mixture.y), round_ + 1)
-        found = greedy.more(2 * n * (WIDE if wide else 1), self.effort)
+        found = greedy.more(2 * n * (tuning.WIDE if wide else 1), self.effort)
         if wide:
             found = _best(mixture, found, 4 * n)
-        if n > WIDEST:  # drawn vectors are many, and none of them tells much
+        if n > tuning.WIDEST:  # drawn vectors are many, and none of them tells much
             found = np.concatenate([found, *self._drawn])
         if self.listed is None or not every:
             return found
@@ -111,9 +98,13 @@ class ExchangeOracle(MixingOracle):
             return False
         before, gap = self._gaps[-2:]
         if gap <= self.goal:
-            return self._work > SOME_MIXED and ROUNDS_TO_AIM * (before - gap) < gap - self.aim
-        many = self.problem.size > WIDEST
-        return many and self._work > MUCH_MIXED and ROUNDS_TO_GOAL * (before - gap) < gap - self.goal
+            return self._work > tuning.SOME_MIXED and tuning.ROUNDS_TO_AIM * (before - gap) < gap - self.aim
+        many = self.problem.size > tuning.WIDEST
+        return (
+            many
+            and self._work > tuning.MUCH_MIXED
+            and tuning.ROUNDS_TO_GOAL * (before - gap) < gap - self.goal
+        )
 
     def prove(self, search: QuadraticSearch, mixture: Mixture, thorough: bool) -> None:
         """By the relaxation, or over all vectors by what prices them."""
@@ -136,7 +127,7 @@ class ExchangeOracle(MixingOracle):
 
     def greedy(self, C: Floats, y: Floats, seed: int) -> Greedy:
         """Vertices one after another, which begin with the covariance C and the prices y."""
-        sweeps = SWEEPS if self.problem.size <= EQUAL_WEIGHTS_FROM else FEW_SWEEPS
+        sweeps = tuning.SWEEPS if self.problem.size <= tuning.EQUAL_WEIGHTS_FROM else tuning.FEW_SWEEPS
         return Greedy(self.problem, C, y, self.relaxed.d, sweeps, seed)
 
 
@@ -149,8 +140,8 @@ def make_oracle(
     aim: float = 0.007,
 ) -> ExchangeOracle:
     """Where lift vectors come from, after so many rounds on the bound of the relaxation."""
-    listed = Listed.of(true, VERTICES_LISTED) if problem.size <= EQUAL_WEIGHTS_FROM else None
-    if problem.size <= DRAWN_FROM and listed is not None and listed.count <= SHORT_LIST:
+    listed = Listed.of(true, tuning.VERTICES_LISTED) if problem.size <= tuning.EQUAL_WEIGHTS_FROM else None
+    if problem.size <= tuning.DRAWN_FROM and listed is not None and listed.count <= tuning.SHORT_LIST:
         rounds = 0  # going through the list will prove more
     relaxed = relax(problem, rounds, effort)
     upper = efficiency_bound(true, relaxed.W, most_by_entries(true, relaxed.W))
@@ -172,9 +163,13 @@ def _balanced(problem: QuadraticProblem) -> tuple[Floats, Floats]:
     could hold the lightest mass, there are no blocks.
     """
     n, excess = problem.size, problem.excess
-    blocks = np.append(np.arange(min(n, HEAVY)), HEAVY + np.arange(max(n - HEAVY, 0)) // BLOCK)
+    blocks = np.append(
+        np.arange(min(n, tuning.HEAVY)), tuning.HEAVY + np.arange(max(n - tuning.HEAVY, 0)) // tuning.BLOCK
+    )
     mass = np.bincount(blocks, weights=problem.pi).astype(np.float64)
-    if n > HEAVY and not (mass[HEAVY:].max() * (1 + 1 / excess) <= 1 and mass.min() * (1 + excess) <= 1):
+    if n > tuning.HEAVY and not (
+        mass[tuning.HEAVY :].max() * (1 + 1 / excess) <= 1 and mass.min() * (1 + excess) <= 1
+    ):
         blocks, mass = np.arange(n), problem.pi
     columns = arc_columns(mass, 0.0, 1 + problem.excess)
     X = np.where(columns.high <= columns.lifts().T, problem.excess, -1.0)

@@ -22,29 +22,11 @@ import numpy as np
 
 from ...._common.types import Floats, Ints
 from ....theory.lift_vectors import arc_columns
+from ... import tuning
 from ...effort import Effort
 from ...generate import Solution, clean_interrupts, relative_gap
 from ...masters.classes import ClassMaster
 from ...masters.linear import CLOSED, LinearSearch, Master
-from ...tuning import (
-    BLOCK_PART,
-    BLOCKS_TRIED,
-    CELL,
-    EVEN,
-    EXHAUSTIVE,
-    FEW_NODES,
-    MANY_COLUMNS,
-    MERGED_FROM,
-    MERGED_ONLY_FROM,
-    NODES_TO_THE_END,
-    PRICED_AT_ONCE,
-    SEARCHED,
-    SHARED_ROWS,
-    SPARSE,
-    SPEED,
-    STALL,
-    TRY,
-)
 from .separable import Lattice, PricedSets, Separable, VertexTable, integer_counts, vertex_table
 
 ROUNDED = 1e-12  # of f: smaller utilities are rounding
@@ -54,10 +36,10 @@ def column_generation(
     problem: Separable, tolerance: float, effort: Effort, start: Floats | None = None
 ) -> Solution:
     """The optimum for a separable utility up to a relative gap of `tolerance`, with the gap reached."""
-    counts = integer_counts(problem.pi) if problem.size > PRICED_AT_ONCE else None
+    counts = integer_counts(problem.pi) if problem.size > tuning.PRICED_AT_ONCE else None
     oracle = ExactOracle(
         problem,
-        patience=1 if problem.size <= EXHAUSTIVE else 2 if problem.size <= SEARCHED else 8,
+        patience=1 if problem.size <= tuning.EXHAUSTIVE else 2 if problem.size <= tuning.SEARCHED else 8,
         lattice=None if counts is None else Lattice(problem, counts),
         vertices=vertex_table(problem),
     )
@@ -97,14 +79,14 @@ def _prepared(problem: Separable, tolerance: float, effort: Effort, start: Float
             search.add(problem.rounded_alike(lifts))
         if start is not None and len(start):
             search.add(problem.rounded_alike(start))
-        elif n > PRICED_AT_ONCE:
+        elif n > tuning.PRICED_AT_ONCE:
             search.add(_explored(search, problem, dual, 3 * len(search.master.pi), 16, 0)[0])
     return search
 
 
 def _master(problem: Separable, scale: float) -> Master:
     """The master program, over classes of equal symbols if that makes it smaller."""
-    if problem.twins is None or problem.kinds > SHARED_ROWS * problem.size:
+    if problem.twins is None or problem.kinds > tuning.SHARED_ROWS * problem.size:
         return Master(problem.pi, problem.low, problem.high, scale)
     return ClassMaster(problem.pi, problem.low, problem.high, scale, problem.twins)
 
@@ -116,8 +98,8 @@ def _explored(
 
     They take half of it at most, so that some is left for a program and for what is done with its mechanism.
     """
-    cost = TRY * 2.0 ** ((free - 14) / 2)
-    tries = int(min(tries, 1 + max(run.effort.seconds, 0.0) / 2 * SPEED / (cost + problem.size)))
+    cost = tuning.TRY * 2.0 ** ((free - 14) / 2)
+    tries = int(min(tries, 1 + max(run.effort.seconds, 0.0) / 2 * tuning.SPEED / (cost + problem.size)))
     run.effort.spend(tries * cost)
     return problem.explore(y, tries, free, seed)
 
@@ -138,15 +120,15 @@ class ChordOracle:
     def columns(self, run: LinearSearch) -> bool:
         """New columns by search, unless it finds none worth having or goes on in vain."""
         self.values.append(run.solution.value)
-        if len(self.values) > STALL:
-            closed = run.solution.value - self.values[-STALL - 1]
+        if len(self.values) > tuning.STALL:
+            closed = run.solution.value - self.values[-tuning.STALL - 1]
             if closed < 0.1 * (run.upper - run.solution.value):
                 return False
         return self.search(run) > 0
 
     def search(self, run: LinearSearch) -> int:
         """New columns by search; 0 if it finds none worth having."""
-        if self.problem.size <= PRICED_AT_ONCE:
+        if self.problem.size <= tuning.PRICED_AT_ONCE:
             return 0
         rows, worth = max(len(run.master.pi), 50), run.worth(0.1)
         while True:
@@ -166,7 +148,7 @@ class ExactOracle(ChordOracle):
 
     lattice: Lattice | None = None
     vertices: VertexTable | None = None
-    most_nodes: int = FEW_NODES
+    most_nodes: int = tuning.FEW_NODES
 
     def bound(self, run: LinearSearch) -> None:
         """By chords, unless there is a table of vertices, which proves more."""
@@ -186,8 +168,10 @@ class ExactOracle(ChordOracle):
         while True:
             priced = self._price(run, y, threshold, each)
             run.nodes += priced.nodes
-            if problem.size <= EXHAUSTIVE and priced.nodes > problem.size * self.most_nodes / 4:
-                self.most_nodes = min(2 * self.most_nodes, NODES_TO_THE_END)  # most searches were cut short
+            if problem.size <= tuning.EXHAUSTIVE and priced.nodes > problem.size * self.most_nodes / 4:
+                self.most_nodes = min(
+                    2 * self.most_nodes, tuning.NODES_TO_THE_END
+                )  # most searches were cut short
             run.offer(y, priced.bound)
             found = run.add(problem.lifts(priced.full, priced.partial))
             if found or run.closed or run.effort.over:
@@ -196,11 +180,11 @@ class ExactOracle(ChordOracle):
                 threshold = max(target, threshold / 8)
             elif priced.bound <= 1.01 * target:
                 return 0
-            elif each < problem.size <= EXHAUSTIVE:
+            elif each < problem.size <= tuning.EXHAUSTIVE:
                 each = (
-                    MANY_COLUMNS  # columns in use may stand in the way: by its table f is larger than it is
+                    tuning.MANY_COLUMNS  # columns in use may stand in the way: by its table f is larger than it is
                 )
-            elif self.most_nodes < NODES_TO_THE_END:
+            elif self.most_nodes < tuning.NODES_TO_THE_END:
                 self.most_nodes *= 8  # the search was cut short
             else:
                 return 0
@@ -209,17 +193,17 @@ class ExactOracle(ChordOracle):
         """Exact pricing by whatever method proves most here."""
         problem, effort = self.problem, run.effort
         if self.vertices is not None:
-            effort.spend(CELL * len(self.vertices.sets))
+            effort.spend(tuning.CELL * len(self.vertices.sets))
             return self.vertices.price(y, threshold, each)
         if self.lattice is not None and problem.size > 24:
             priced = self.lattice.price(y, threshold)
-            effort.spend(CELL * priced.cells)
+            effort.spend(tuning.CELL * priced.cells)
             return priced
-        if problem.size > SEARCHED:
+        if problem.size > tuning.SEARCHED:
             return problem.exhaust(y, threshold, each, 1)
         most = int(min(self.most_nodes, 1 + effort.left / problem.size))
         # A search does not look at the clock, nor at the keyboard.
-        in_time = max(effort.seconds, 0.0) * SPEED / problem.size
+        in_time = max(effort.seconds, 0.0) * tuning.SPEED / problem.size
         priced = problem.exhaust(y, threshold, each, int(min(most, 1 + in_time)))
         if in_time < most and priced.nodes > in_time:
             effort.stop()  # without a time limit it might have found more
@@ -234,7 +218,7 @@ def merge(problem: Separable, blocks: int) -> Ints:
     the small ones. More blocks than asked for come out where columns hold or leave so little that blocks must be small.
     """
     share = (1 - problem.low) / (problem.high - problem.low)
-    most = min(min(share, 1 - share) / BLOCK_PART, 1.3 / blocks)
+    most = min(min(share, 1 - share) / tuning.BLOCK_PART, 1.3 / blocks)
     order = np.argsort(problem.pi, kind="stable")
     for growth in (1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0, 5.0):
         block = _runs(problem.pi[order], most, growth)
@@ -269,12 +253,12 @@ def solve_separable(
     best: Solution | None = None
     for block in _mergers(problem):
         merged = problem.merged(block)
-        part = effort.part(1 / 3 if problem.size <= MERGED_ONLY_FROM else 1)
+        part = effort.part(1 / 3 if problem.size <= tuning.MERGED_ONLY_FROM else 1)
         solution = _spread(problem, merged, block, chord_generation(merged, tolerance, part), tolerance)
         best = solution if best is None else _better(best, solution)
         if best.gap <= tolerance or best.stats.interrupted or effort.over:
             return best
-    if best is not None and problem.size > MERGED_ONLY_FROM:
+    if best is not None and problem.size > tuning.MERGED_ONLY_FROM:
         return best
     whole = column_generation(problem, tolerance, effort, start if best is None else best.lifts)
     return whole if best is None else _better(best, whole)
@@ -283,7 +267,7 @@ def solve_separable(
 def _mergers(problem: Separable) -> Iterator[Ints]:
     """The ways to merge symbols that are worth trying, the coarsest first."""
     last = np.zeros(0, dtype=np.int64)
-    for blocks in BLOCKS_TRIED if _worth_merging(problem) else ():
+    for blocks in tuning.BLOCKS_TRIED if _worth_merging(problem) else ():
         block = merge(problem, blocks)
         if block.max() + 1 > 0.9 * problem.size or np.array_equal(block, last):
             return
@@ -297,9 +281,9 @@ def _worth_merging(problem: Separable) -> bool:
     Spreading a solution over the symbols of classes takes a while, unless columns hold or leave few symbols.
     """
     share = (1 - problem.low) / (problem.high - problem.low)
-    sparse = min(share, 1 - share) * problem.size <= SPARSE
-    classes = problem.kinds <= problem.size / 4 and (sparse or problem.size <= MERGED_ONLY_FROM)
-    return problem.size >= MERGED_FROM and not classes
+    sparse = min(share, 1 - share) * problem.size <= tuning.SPARSE
+    classes = problem.kinds <= problem.size / 4 and (sparse or problem.size <= tuning.MERGED_ONLY_FROM)
+    return problem.size >= tuning.MERGED_FROM and not classes
 
 
 def _spread(
@@ -314,7 +298,7 @@ def _spread(
             if math.fsum(y) + delta < upper:
                 upper, dual = math.fsum(y) + delta, y + delta * problem.pi
     counts = None if problem.kinds == 1 else integer_counts(problem.pi)
-    if problem.kinds == 1 and problem.size <= EVEN and problem.even_value() < upper:
+    if problem.kinds == 1 and problem.size <= tuning.EVEN and problem.even_value() < upper:
         upper, dual = problem.even_value(), problem.even_value() * problem.pi
     if counts is not None and relative_gap(solution.value, upper) > tolerance:
         # Whole counts cannot fill a column exactly, which chords do not see. The last y is that of the master program.
@@ -323,7 +307,7 @@ def _spread(
         if math.fsum(y) + delta < upper:
             upper, dual = math.fsum(y) + delta, y + delta * problem.pi
     found = replace(solution, upper=upper, proof=dual)
-    if problem.size > MERGED_ONLY_FROM:
+    if problem.size > tuning.MERGED_ONLY_FROM:
         return replace(found, block=block)  # a matrix of all symbols may not fit into memory
     return replace(found, lifts=solution.lifts[:, block])
 

@@ -23,23 +23,11 @@ import numpy as np
 
 from ...._common.types import Floats, Ints
 from ...._native.library import library, reads, record, writes
-from ....model.proof import QuadraticProof
+from ....model.purpose import QuadraticProof
+from ... import tuning
 from ...effort import Effort
 from ...reductions import QuadraticProblem
 from ...set_levels import SetLevels
-from ...tuning import (
-    CELLS_ADDED,
-    COOLING,
-    FIRST_ROUNDS,
-    FIRST_SIZE,
-    LEVEL_PATIENCE,
-    LEVEL_ROUNDS,
-    MEAN_WEIGHT,
-    MOST_CELLS,
-    MOST_KNOWN,
-    OTHERS,
-    PRECISION,
-)
 from ..exchange.bounds import ULP, efficiency_bound, fixed_point, gradient
 
 FEW_FIT = (
@@ -76,20 +64,30 @@ class LevelBound:
             self._begin(X, q)
             self._relaxed = true.chosen(np.arange(0))
         known = true.joined(self._relaxed)
-        rounds = FIRST_ROUNDS * FIRST_SIZE // max(FIRST_SIZE, self.problem.size) if first else LEVEL_ROUNDS
-        for cooling in COOLING if first else COOLING[1:]:
+        rounds = (
+            tuning.FIRST_ROUNDS * tuning.FIRST_SIZE // max(tuning.FIRST_SIZE, self.problem.size)
+            if first
+            else tuning.LEVEL_ROUNDS
+        )
+        for cooling in tuning.COOLING if first else tuning.COOLING[1:]:
             self._z, weights = self._optimised(known, cooling * self._scale, rounds, effort)
         attained = float(_values(weights, true).max()) + weights.base
         target = attained / efficiency_bound(self.true, weights.W, attained) * goal - weights.base
-        room = min(len(self._cells) + CELLS_ADDED, MOST_CELLS)
+        room = min(len(self._cells) + tuning.CELLS_ADDED, tuning.MOST_CELLS)
         cells, relaxed, leaves = bound(
-            self.cone, weights, target, PRECISION * attained, room, self._cells, max(effort.seconds, 0.0)
+            self.cone,
+            weights,
+            target,
+            tuning.PRECISION * attained,
+            room,
+            self._cells,
+            max(effort.seconds, 0.0),
         )
         upper = efficiency_bound(self.true, weights.W, most_by_cells(cells, weights, self.cone.top))
         if gradient(self.problem, weights.W) is None:  # W is not definite: proves nothing
             upper = math.inf
-        self._idle = 0 if upper < self.upper * (1 - PRECISION / 3) else self._idle + 1
-        self.settled = self._idle >= LEVEL_PATIENCE
+        self._idle = 0 if upper < self.upper * (1 - tuning.PRECISION / 3) else self._idle + 1
+        self.settled = self._idle >= tuning.LEVEL_PATIENCE
         if upper < self.upper:
             self.upper = upper
             prices = weights.y - 2 * weights.W.sum(axis=1)
@@ -100,8 +98,8 @@ class LevelBound:
         within = np.flatnonzero(cells[self._leaves, 0] < 0)
         self._cells, self._leaves = cells, np.append(self._leaves[within], leaves)
         self._relaxed = self._relaxed.chosen(within).joined(relaxed)
-        if len(self._leaves) > MOST_KNOWN:
-            best = np.argsort(-_values(weights, self._relaxed), kind="stable")[:MOST_KNOWN]
+        if len(self._leaves) > tuning.MOST_KNOWN:
+            best = np.argsort(-_values(weights, self._relaxed), kind="stable")[: tuning.MOST_KNOWN]
             self._relaxed, self._leaves = self._relaxed.chosen(best), self._leaves[best]
 
     def _begin(self, X: Floats, q: Floats) -> None:
@@ -116,9 +114,9 @@ class LevelBound:
         own = np.maximum(d, 1e-3 * float(d.max()))
         pairs = np.sqrt(np.multiply.outer(own, own))[np.triu_indices(len(d), 1)]
         self._unit = np.concatenate([own, own, np.repeat(np.sqrt(own), RANK), pairs, pairs])
-        others = OTHERS / math.sqrt(len(d)) if self.cone.c > FEW_FIT else 0.0
+        others = tuning.OTHERS / math.sqrt(len(d)) if self.cone.c > FEW_FIT else 0.0
         a = others * np.sqrt(own)[:, None] * np.random.default_rng(0).normal(size=(len(d), RANK))
-        a[:, 0] = MEAN_WEIGHT * d / math.sqrt(float(d.sum()))
+        a[:, 0] = tuning.MEAN_WEIGHT * d / math.sqrt(float(d.sum()))
         self._z = np.concatenate([d, y, a.ravel(), 0 * pairs, 0 * pairs]) / self._unit
 
     def _optimised(self, known: Relaxed, blur: float, rounds: int, effort: Effort) -> tuple[Floats, Weights]:

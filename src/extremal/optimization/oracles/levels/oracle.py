@@ -14,26 +14,14 @@ from ...._common.types import Floats, Ints
 from ...._native.library import library, reads, record, writes
 from ....errors import SizeError
 from ....model.lift_sets import SetLifts
-from ....model.proof import QuadraticProof
+from ....model.purpose import QuadraticProof
+from ... import tuning
 from ...closed_forms.symmetric import arrange, arranged, farthest, farthest_bound
 from ...effort import Effort
 from ...generate import Solution
 from ...masters.quadratic import MixingOracle, Mixture, QuadraticSearch, search_mixtures
 from ...reductions import QuadraticProblem, Symbols, ridged
 from ...set_levels import SetLevels
-from ...tuning import (
-    ENOUGH,
-    FEW_OUTPUTS,
-    LEVEL_AIM,
-    LEVEL_STEPS,
-    LIST_SHARE,
-    LISTED_LEVELS,
-    PAIR_ROUNDS,
-    PULL,
-    SMALL_GAIN,
-    STALLS,
-    SWEEPS,
-)
 from ..exchange.bounds import efficiency_bound, most_by_entries, most_by_vertices, relax
 from ..nested.vertices import LARGEST, Sets, robust_vertices
 from .bound import LevelBound
@@ -68,11 +56,11 @@ class LevelsOracle(MixingOracle):
     @property
     def exhausted(self) -> bool:
         """Whether neither the bound nor the mixture has got better for some rounds."""
-        return self.vertices is None and self.stalls >= STALLS
+        return self.vertices is None and self.stalls >= tuning.STALLS
 
     def little(self, value: float, upper: float) -> float:
         """A round that gains less has stalled: only then is a bound over levels worth its time."""
-        return SMALL_GAIN * value if self.vertices is None else 0.1 * (upper - value)
+        return tuning.SMALL_GAIN * value if self.vertices is None else 0.1 * (upper - value)
 
     def first(self) -> tuple[Floats, Floats]:
         """Vectors to begin with, some of which mix to mean 0."""
@@ -83,15 +71,15 @@ class LevelsOracle(MixingOracle):
         """Vectors that would improve a mixture."""
         n = self.problem.size
         own = np.diagonal(mixture.W)
-        pull = PULL * np.append(own[0], own)
+        pull = tuning.PULL * np.append(own[0], own)
         starts = self.cone.starts(np.random.default_rng(round_), 2 * n)
         y = np.append(0.0, mixture.y)
-        found = herd(self.cone, mixture.inverse, self.problem.loss, y, pull, starts, SWEEPS)
+        found = herd(self.cone, mixture.inverse, self.problem.loss, y, pull, starts, tuning.SWEEPS)
         if self.vertices is None:
             return found
         V = self.vertices[:, 1:]
         reduced = np.einsum("ki,ki->k", V @ mixture.W - mixture.y, V)
-        best = np.argsort(-reduced, kind="stable")[: LIST_SHARE * n]
+        best = np.argsort(-reduced, kind="stable")[: tuning.LIST_SHARE * n]
         return np.concatenate([found, self.vertices[best]])
 
     def prove(self, search: QuadraticSearch, mixture: Mixture, thorough: bool) -> None:
@@ -105,8 +93,10 @@ class LevelsOracle(MixingOracle):
             return
         if thorough:
             self.stalls += levels.settled
-            goal, enough = (search.value * (1 + part * self.goal) for part in (LEVEL_AIM, ENOUGH))
-            for _ in range(LEVEL_STEPS):
+            goal, enough = (
+                search.value * (1 + part * self.goal) for part in (tuning.LEVEL_AIM, tuning.ENOUGH)
+            )
+            for _ in range(tuning.LEVEL_STEPS):
                 if levels.settled or levels.upper <= enough or self.effort.pause():
                     break
                 levels.improve(search.rows, mixture.weights, goal, self.effort)
@@ -139,17 +129,18 @@ def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solutio
         if found is not None:
             return symbols.back(found)
     elif even:  # columns of the set, as good under any prior at small levels: see docs/mathematics.md
-        rows = 1 + arrange(farthest(replace(cone, pi=np.full(n, 1 / n))), goal, effort)[0][: FEW_OUTPUTS * n]
+        shifts = arrange(farthest(replace(cone, pi=np.full(n, 1 / n))), goal, effort)[0]
+        rows = 1 + shifts[: tuning.FEW_OUTPUTS * n]
         start = rows / (rows @ true.pi)[:, None] - 1
     vertices = None
-    if n <= LARGEST and Sets.of(priors, cone.c).pairs <= LISTED_LEVELS:
-        vertices = robust_vertices(priors, cone.c, LISTED_LEVELS)[:, symbols.order] - 1
-    nominal = relax(problem, PAIR_ROUNDS, effort)
+    if n <= LARGEST and Sets.of(priors, cone.c).pairs <= tuning.LISTED_LEVELS:
+        vertices = robust_vertices(priors, cone.c, tuning.LISTED_LEVELS)[:, symbols.order] - 1
+    nominal = relax(problem, tuning.PAIR_ROUNDS, effort)
     upper = efficiency_bound(true, nominal.W, most_by_entries(true, nominal.W))
     upper, proof = known or (upper, QuadraticProof(nominal.W))
     search = QuadraticSearch(
         effort=effort,
-        aim=ENOUGH * goal,
+        aim=tuning.ENOUGH * goal,
         upper=upper,
         problem=problem,
         true=true,

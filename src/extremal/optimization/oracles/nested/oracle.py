@@ -11,33 +11,11 @@ from ...._common.types import Floats, Ints
 from ....model.lift_sets import SetLifts
 from ....model.prior_set import PriorSet
 from ....model.utility import Generator
+from ... import tuning
 from ...effort import Effort, Why
 from ...generate import Solution, relative_gap
 from ...masters.classes import AlikeMaster
 from ...masters.linear import CLOSED, LinearSearch, Master, Utilities
-from ...tuning import (
-    BLOCKS,
-    BLOCKS_ENOUGH,
-    BLOCKS_SHARE,
-    COARSE_BLOCKS,
-    COARSE_SHARE,
-    EFFECT,
-    FAR,
-    FEW_LOOKED_AT,
-    FUTILE,
-    HALF,
-    INMOST,
-    INNER,
-    LITTLE,
-    MANY_LOOKED_AT,
-    MERGED_OVER_SETS,
-    MORE,
-    PROOF_SHARE,
-    RESERVE,
-    SEEDS,
-    STARTS,
-    TOO_MANY,
-)
 from ..knapsack.oracle import merge
 from ..knapsack.separable import Separable
 from .pricing import NestedPricer, PricedLifts
@@ -81,7 +59,7 @@ def started(
 
 def separable_generation(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solution:
     """The optimum up to the goal, or as near as the effort allows; large alphabets are merged first."""
-    merged = lifts.classes.max() + 1 >= MERGED_OVER_SETS
+    merged = lifts.classes.max() + 1 >= tuning.MERGED_OVER_SETS
     return (_merged if merged else _whole)(f, lifts, goal, effort)
 
 
@@ -94,13 +72,13 @@ def _merged(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solut
     """
     priors, pi = lifts.priors, lifts.prior.probabilities
     for held in _held(priors, lifts.c):
-        block = merge(Separable(pi, f, 0.0, min(1 / held, 1 / float(pi.min()))), BLOCKS)
-        if block.max() < TOO_MANY * priors.size:
+        block = merge(Separable(pi, f, 0.0, min(1 / held, 1 / float(pi.min()))), tuning.BLOCKS)
+        if block.max() < tuning.TOO_MANY * priors.size:
             break
     else:
         return _refined(f, lifts, goal, effort)
     small = SetLifts(priors.merged(block), lifts.epsilon)
-    solution = _whole(f, small, goal, effort.part(BLOCKS_SHARE))
+    solution = _whole(f, small, goal, effort.part(tuning.BLOCKS_SHARE))
     blocks = small.prior.probabilities
     pricer = NestedPricer(priors, lifts.c, f)
     start = Start(solution.lifts[:, block])
@@ -110,13 +88,15 @@ def _merged(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solut
         solution.multipliers[block] * pi / blocks[block],
     ):
         target = solution.value * (1 + 0.3 * goal) - math.fsum(y)
-        priced = pricer.price(y, target, HALF, effort.part(PROOF_SHARE))
+        priced = pricer.price(y, target, tuning.HALF, effort.part(tuning.PROOF_SHARE))
         start = replace(start, lifts=np.concatenate((start.lifts, priced.lifts)))
         if math.fsum(y) + priced.bound < start.upper:
             start = replace(start, prices=y, upper=math.fsum(y) + priced.bound, dual=y + priced.bound * pi)
         if relative_gap(solution.value, start.upper) <= goal:
             break
-    if relative_gap(solution.value, start.upper) > BLOCKS_ENOUGH:  # blocks are too coarse: go on without them
+    if (
+        relative_gap(solution.value, start.upper) > tuning.BLOCKS_ENOUGH
+    ):  # blocks are too coarse: go on without them
         return _whole(f, lifts, goal, effort, start)
     stats = replace(solution.stats, why=Why.TIME) if effort.stopped else solution.stats
     return replace(solution, lifts=solution.lifts[:, block], upper=start.upper, proof=start.dual, stats=stats)
@@ -134,15 +114,15 @@ def _held(priors: PriorSet, c: float) -> tuple[float, ...]:
         steepest = float(np.max(priors.lower / priors.nominal.probabilities))
         return (min(ball, 1 / (c * steepest)) if suffice else ball,)
     # Upper bounds say what a column leaves: many times the mass of rare symbols, so that columns leave little of it.
-    return tuple(1 - little for little in LITTLE) if (priors.upper < 1).any() else (1 / c,)
+    return tuple(1 - little for little in tuning.LITTLE) if (priors.upper < 1).any() else (1 / c,)
 
 
 def _refined(f: Generator, lifts: SetLifts, goal: float, effort: Effort) -> Solution:
     """Columns hold or leave few symbols, and blocks of them are too coarse: their columns and prices are a start."""
     priors, pi = lifts.priors, lifts.prior.probabilities
     block = np.empty(priors.size, dtype=np.int64)
-    block[np.argsort(-pi, kind="stable")] = np.arange(priors.size) * COARSE_BLOCKS // priors.size
-    coarse = _whole(f, SetLifts(priors.merged(block), lifts.epsilon), goal, effort.part(COARSE_SHARE))
+    block[np.argsort(-pi, kind="stable")] = np.arange(priors.size) * tuning.COARSE_BLOCKS // priors.size
+    coarse = _whole(f, SetLifts(priors.merged(block), lifts.epsilon), goal, effort.part(tuning.COARSE_SHARE))
     assert coarse.multipliers is not None
     start = Start(coarse.lifts[:, block], _interpolated(coarse.multipliers, block, pi))
     return _whole(f, lifts, goal, effort, start)
@@ -177,7 +157,7 @@ def _whole(
 
     oracle = NestedOracle(NestedPricer(lifts.priors, lifts.c, f))
     search = started(lifts, mu, oracle.known, goal, effort, alike=True)
-    oracle.reserve = 0.0 if math.isinf(effort.left) else RESERVE * effort.left
+    oracle.reserve = 0.0 if math.isinf(effort.left) else tuning.RESERVE * effort.left
     if start is not None:
         oracle.first, search.upper, search.dual = start.prices, start.upper, start.dual
         oracle.known.add(search, start.lifts)
@@ -191,8 +171,8 @@ class NestedOracle:
     pricer: NestedPricer
     known: Columns = field(default_factory=Columns)
     first: Floats | None = None  # prices to begin with
-    most: float = MANY_LOOKED_AT  # symbols that a proof may look at
-    inner: float = INNER
+    most: float = tuning.MANY_LOOKED_AT  # symbols that a proof may look at
+    inner: float = tuning.INNER
     reserve: float = 0.0  # work that is kept for a last proof
     seeded: bool = False
     idle: int = 0  # searches between prices that ended without effect
@@ -201,7 +181,7 @@ class NestedOracle:
     @property
     def few(self) -> float:
         """Symbols that a search at prices between others may look at."""
-        return FEW_LOOKED_AT * max(self.pricer.priors.size, 10)
+        return tuning.FEW_LOOKED_AT * max(self.pricer.priors.size, 10)
 
     def bound(self, run: LinearSearch) -> None:
         """At first, the largest utility of a column: no mechanism has more. Prices to begin with may prove less."""
@@ -220,14 +200,18 @@ class NestedOracle:
         """
         if self.first is not None and not self.seeded:  # columns that keep prices near the first ones
             self.seeded = True
-            found = sum(self.known.add(run, self._rising(run, self.first)) for _ in range(SEEDS))
+            found = sum(self.known.add(run, self._rising(run, self.first)) for _ in range(tuning.SEEDS))
             if found:
                 return found
         y = run.solution.dual
         if run.effort.left < self.reserve:  # whatever columns there are: time for a proof
             self.reserve = 0.0
             return self._good(run, self._priced(run, y, math.inf).lifts)
-        if run.dual is not None and relative_gap(run.solution.value, run.upper) > FAR and self.idle <= FUTILE:
+        if (
+            run.dual is not None
+            and relative_gap(run.solution.value, run.upper) > tuning.FAR
+            and self.idle <= tuning.FUTILE
+        ):
             found = self._between(run, y)
             if found or run.effort.over:
                 return found
@@ -238,7 +222,7 @@ class NestedOracle:
             if priced.nodes < self.most:  # no more would help
                 break
             if not found:
-                self.most *= MORE
+                self.most *= tuning.MORE
         return found
 
     def _between(self, run: LinearSearch, y: Floats) -> int:
@@ -252,24 +236,24 @@ class NestedOracle:
         found = self._good(run, self._rising(run, between))
         priced = self._priced(run, between, self.few)
         found += self._good(run, priced.lifts)
-        better = before - run.upper > EFFECT * (before - run.solution.value)
+        better = before - run.upper > tuning.EFFECT * (before - run.solution.value)
         self.idle = 0 if better else self.idle + (priced.nodes >= self.few)
-        self.inner = 1 - (1 - self.inner) / 2 if run.upper >= before else max(self.inner - 0.1, INNER)
-        if self.inner > INMOST or not found:
-            self.inner = INNER
+        self.inner = 1 - (1 - self.inner) / 2 if run.upper >= before else max(self.inner - 0.1, tuning.INNER)
+        if self.inner > tuning.INMOST or not found:
+            self.inner = tuning.INNER
         return found
 
     def _priced(self, run: LinearSearch, y: Floats, most: float) -> PricedLifts:
         """What branch and bound finds at prices y; its bound is offered."""
         target = run.solution.value + run.worth(0.3) - math.fsum(y)
-        priced = self.pricer.price(y, target, HALF, run.effort, most)
+        priced = self.pricer.price(y, target, tuning.HALF, run.effort, most)
         run.nodes += priced.nodes
         run.offer(y, priced.bound)
         return priced
 
     def _rising(self, run: LinearSearch, y: Floats) -> Floats:
         """Columns by local search, from columns in use and from random ones."""
-        n, few = len(run.pi), min(len(run.pi), STARTS)
+        n, few = len(run.pi), min(len(run.pi), tuning.STARTS)
         used = run.master.columns[np.argsort(-run.solution.weights, kind="stable")[:few]]
         inner, outer = nested_sets(used)
         random = self.rng.random((few, n)) < self.rng.random((few, 1))

@@ -28,21 +28,9 @@ from numpy.typing import NDArray
 from ...._common.types import Bools, Floats, Ints
 from ...._native.library import library, reads, record, writes
 from ....model.prior_set import PriorSet
+from ... import tuning
 from ...effort import Effort
 from ...set_levels import MIDDLE, TOP, SetLevels
-from ...tuning import (
-    BYTES,
-    CELL,
-    COLUMNS_KEPT,
-    FINEST_SUMS,
-    LOOKED_AT,
-    NESTED_SWEEPS,
-    NODE_BYTES,
-    PAIR,
-    PAIRS_KEPT,
-    PLACES,
-    SPEED,
-)
 from ..knapsack.kernels import lattice_fill, lattice_trace
 from ..knapsack.separable import Separable, integer_counts
 from .vertices import nested_columns
@@ -81,7 +69,7 @@ class _Found:
     def best(self, values: Floats) -> Ints:
         """Where the largest values above the threshold are."""
         self.bound = float(values.max(initial=self.bound))
-        best = np.argsort(-values, axis=None, kind="stable")[:PAIRS_KEPT]
+        best = np.argsort(-values, axis=None, kind="stable")[: tuning.PAIRS_KEPT]
         return best[values.ravel()[best] > self.threshold]
 
 
@@ -103,7 +91,7 @@ class SumLattice:
         pi = priors.nominal.probabilities
         center, lower, upper = (_factor(v, pi) for v in (priors.center, priors.lower, priors.upper))
         free = bool((priors.upper >= 1).all())  # upper bounds say nothing, but for all symbols together
-        counts = integer_counts(pi, FINEST_SUMS)
+        counts = integer_counts(pi, tuning.FINEST_SUMS)
         if center is None or lower is None or (upper is None and not free) or counts is None:
             return None
         total = int(counts.sum())
@@ -132,7 +120,7 @@ class SumLattice:
             found.inner.append(lattice_trace(self.counts, takes, int(S[row, 0])))
             found.outer.append(lattice_trace(self.counts, takes, int(A[column])))
         others = self._one_more(y, found)
-        nodes = CELL * n * total * (1 + others) + PAIR * value.size
+        nodes = tuning.CELL * n * total * (1 + others) + tuning.PAIR * value.size
         alone = (
             self.least[self.counts] > self.need - NEAR
         )  # single symbols need not use up what the set allows
@@ -242,7 +230,7 @@ class NestedPricer:
             writes(levels, np.int8, rows, n),
             writes(values, np.float64, rows),
         )
-        effort.spend(LOOKED_AT * int(spent))
+        effort.spend(tuning.LOOKED_AT * int(spent))
         return self._columns(levels[np.isfinite(values)])
 
     def price(
@@ -259,14 +247,14 @@ class NestedPricer:
         effort.spend(sums.nodes)
         bound = sums.bound + self._noise(y)
         lifts = (
-            self.rise(y, sums.inner, sums.outer, effort, NESTED_SWEEPS)
+            self.rise(y, sums.inner, sums.outer, effort, tuning.NESTED_SWEEPS)
             if len(sums.inner)
             else np.zeros((0, len(y)))
         )
         values = self.f(lifts) @ self.priors.nominal.probabilities - lifts @ y
         best = float(values.max(initial=threshold))
         if best - threshold >= enough * (sums.bound - threshold):
-            return PricedLifts(lifts[values > threshold], bound, int(sums.nodes / LOOKED_AT))
+            return PricedLifts(lifts[values > threshold], bound, int(sums.nodes / tuning.LOOKED_AT))
         other = self._branched(y, threshold, enough, effort, most)
         return PricedLifts(
             np.concatenate((lifts[values > threshold], other.lifts)), min(bound, other.bound), other.nodes
@@ -283,9 +271,9 @@ class NestedPricer:
         n = self.priors.size
         lines, numbers = self._branches
         k = len(lines)
-        values, levels = np.zeros(COLUMNS_KEPT), np.zeros((COLUMNS_KEPT, n), dtype=np.int8)
-        in_time = max(effort.seconds, 0.0) * SPEED / LOOKED_AT
-        allowed = min(most, 1 + effort.left / LOOKED_AT)
+        values, levels = np.zeros(tuning.COLUMNS_KEPT), np.zeros((tuning.COLUMNS_KEPT, n), dtype=np.int8)
+        in_time = max(effort.seconds, 0.0) * tuning.SPEED / tuning.LOOKED_AT
+        allowed = min(most, 1 + effort.left / tuning.LOOKED_AT)
         search = record(
             "nested_search",
             branches=k,
@@ -295,17 +283,17 @@ class NestedPricer:
             threshold=threshold,
             enough=enough,
             most=int(min(allowed, in_time, 1e18)),
-            places=max(k, int(min(PLACES, BYTES / (NODE_BYTES + n)))),
-            kept=COLUMNS_KEPT,
-            values=writes(values, np.float64, COLUMNS_KEPT),
-            levels=writes(levels, np.int8, COLUMNS_KEPT, n),
+            places=max(k, int(min(tuning.PLACES, tuning.BYTES / (tuning.NODE_BYTES + n)))),
+            kept=tuning.COLUMNS_KEPT,
+            values=writes(values, np.float64, tuning.COLUMNS_KEPT),
+            levels=writes(levels, np.int8, tuning.COLUMNS_KEPT, n),
         )
         count = library().extremal_price_nested(self._cone.compiled, self._separable.compiled(y), search)
         if count < 0:
             raise MemoryError
         if in_time < allowed and search.spent >= in_time:
             effort.stop()
-        effort.spend(LOOKED_AT * search.spent)
+        effort.spend(tuning.LOOKED_AT * search.spent)
         order = np.argsort(-values[:count], kind="stable")
         return PricedLifts(self._columns(levels[order]), search.bound + self._noise(y), search.spent)
 

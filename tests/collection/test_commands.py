@@ -69,7 +69,17 @@ def test_the_form_is_a_folder_of_files_for_any_host(here):
     mechanisms = {f"mechanisms/{name}.json" for name in ("visits", "symptoms", "mood")}
     assert (
         names
-        == {"index.html", "form.js", "form.css", "extremal.js", "survey.json", "README.txt"} | mechanisms
+        == {
+            "index.html",
+            "start.js",
+            "form.js",
+            "form.css",
+            "words.js",
+            "extremal.js",
+            "survey.json",
+            "README.txt",
+        }
+        | mechanisms
     )
     document = json.loads(Path("form/survey.json").read_text(encoding="utf-8"))
     assert (document["post"], document["digest"]) == (None, published().digest)

@@ -463,7 +463,7 @@ def test_every_language_is_complete_and_has_its_own_names_and_direction(lang):
 
 
 def test_no_sentence_is_without_a_use_and_none_is_lacking():
-    code = (STATIC / "elements.js").read_text(encoding="utf-8")
+    code = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("elements.js", "words.js"))
     said = set(re.findall(r'"(\w+)"', code)) | {"direction"}
     assert set(TEXTS["en"]) - said - {"prefer_not", "reviewed"} == set()
     called = set(re.findall(r'say\("(\w+)"', code)) | set(re.findall(r'(?:Stop|must)\([^;]*?, "(\w+)"', code))
@@ -530,7 +530,7 @@ def test_the_elements_are_light():
     """With one language; each further one adds little."""
     import gzip
 
-    code = b"".join((STATIC / name).read_bytes() for name in ("extremal.js", "elements.js"))
+    code = b"".join((STATIC / name).read_bytes() for name in ("extremal.js", "elements.js", "words.js"))
     sizes = {lang: json.dumps(TEXTS[lang], ensure_ascii=False).encode() for lang in TEXTS}
     assert len(code + sizes["en"]) < 50_000
     assert len(gzip.compress(code + sizes["en"])) < 18_000

@@ -129,7 +129,9 @@ def test_one_more_script_anywhere_changes_what_the_command_prints(tmp_path):
     assert honest not in compared(tmp_path, pages)
 
 
-@pytest.mark.parametrize("name", ["form.js", "extremal.js", "form.css", "survey.json"])
+@pytest.mark.parametrize(
+    "name", ["start.js", "words.js", "form.js", "extremal.js", "form.css", "survey.json"]
+)
 def test_browsers_refuse_files_that_the_page_does_not_name(device, name):
     """Each file with one more blank: what the one digest covers."""
     changed = dict(SURVEY)

@@ -354,7 +354,7 @@ def test_two_tabs_share_one_report(visit, site):
     for tab in (first, second):
         tab.wait_for_selector("#done:visible")
     assert len(site.stored) == 1
-    assert first.inner_text("#id") == second.inner_text("#id")
+    assert first.inner_text("#number") == second.inner_text("#number")
 
 
 def test_a_tab_that_hears_nothing_of_the_other_looks_before_it_draws(visit):
@@ -478,7 +478,7 @@ def test_the_receipt_holds_what_was_sent(visit, site):
     text = waiting.value.path().read_text(encoding="utf-8")
     sent = json.loads(site.bodies[0])
     assert sent["reports"]["age"] is None
-    assert f"Receipt code {sent['id']}" in text
+    assert f"Your receipt code is {sent['id']}." in text
     assert page.inner_text("#number") == f"Your receipt code is {sent['id']}."
     page.click("#look")
     assert page.is_hidden("#done")
@@ -561,10 +561,12 @@ def test_the_survey_is_answered_by_keyboard_alone(visit, site):
     press("Tab")  # past the open question
     assert page.inner_text(":focus") == "Continue"
     press("Enter")
-    assert page.inner_text(":focus") == "Are your answers right?"
-    press("Tab"), press("Enter")  # draw
+    assert page.inner_text(":focus") == "Do you want to send a report?"
+    while page.evaluate("document.activeElement.id") != "draw":
+        press("Tab")  # past what each answer would send
+    press("Enter")
     page.wait_for_selector("#send:visible")
-    assert page.inner_text(":focus") == "This is what will be sent"
+    assert page.inner_text(":focus") == "This report will be sent"
     for _ in range(5):
         press("Tab")
     assert page.inner_text(":focus") == "Send"

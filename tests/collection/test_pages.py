@@ -40,7 +40,7 @@ def test_the_four_commands_of_the_readme_go_from_an_empty_folder_to_shares(tmp_p
     four = BLOCK.search(part)[2]
     assert four.count("\n") == 4
     printed = commands([four])
-    assert "visits: 3 shares from 200 reports" in printed["extremal estimate survey.db"]
+    assert "visits: 4 shares from 200 reports" in printed["extremal estimate survey.db"]
 
 
 def test_the_tutorial_goes_from_an_empty_folder_to_published_shares(tmp_path, monkeypatch):
@@ -62,7 +62,7 @@ def test_the_tutorial_goes_from_an_empty_folder_to_published_shares(tmp_path, mo
     assert " ".join(shown.split()) == re.sub(
         "[0-9a-f]{64}$", "…", printed["extremal survey check survey.toml"]
     )
-    assert Path("shares.csv").read_text(encoding="utf-8").count("\n") == 4
+    assert Path("shares.csv").read_text(encoding="utf-8").count("\n") == 5
 
 
 def test_the_survey_of_the_page_is_valid_and_its_commands_run(tmp_path, monkeypatch):

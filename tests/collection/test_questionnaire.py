@@ -88,7 +88,7 @@ def test_leakages_of_independent_questions_add_up_exactly():
     )
     assert found.epsilon == pytest.approx(math.log(ratio), abs=1e-12)
     assert found.epsilon == pytest.approx(FIRST.realised_epsilon + SECOND.realised_epsilon, abs=1e-9)
-    assert "independent" in found.together
+    assert "independent" in found.total
     assert any("can tell more about one answer" in text for text in found.warnings)
     assert not found.exact
     assert findings((asked("one", [FIRST]),), None, []).exact
@@ -123,7 +123,7 @@ def test_a_question_outside_of_the_joint_prior_is_added():
     questions = (asked("one", [FIRST]), asked("two", [SECOND]), CLEAR, asked("three", [third]))
     found = findings(questions, JOINT, [])
     assert found.epsilon == pytest.approx(worst(lambda r: r[:2]) + third.realised_epsilon, abs=1e-9)
-    assert "if your answers to different questions are independent" in found.together
+    assert "if your answers to different questions are independent" in found.total
     assert not found.exact
     assert not any(leakage.exact or leakage.at_most for leakage in found.leakages)
     assert (
@@ -249,7 +249,7 @@ def test_many_items_are_drawn_one_by_one_within_the_same_leakage():
     assert found.epsilon == pytest.approx(2.0, abs=1e-6)
     assert found.epsilon == pytest.approx(by_enumeration(question.prior, made.mechanisms), abs=1e-9)
     assert "q: items are taken to be independent of each other" in " ".join(found.warnings)
-    assert found.together.endswith(", if what you choose is independent from item to item.")
+    assert found.total.endswith("This holds if what you choose is independent from item to item.")
 
 
 def by_enumeration(prior, mechanisms):
@@ -278,8 +278,8 @@ def test_items_drawn_one_by_one_leak_what_enumeration_under_the_prior_of_subsets
     found = findings((made,), None, [note])
     assert found.epsilon == pytest.approx(by_enumeration(question.prior, made.mechanisms), abs=1e-9)
     assert found.epsilon > sum(m.realised_epsilon for m in made.mechanisms) + 0.3
-    assert f"{math.ceil(100 * math.exp(found.epsilon)) / 100:g} times" in found.together
-    assert "independent" not in found.together + " ".join(found.warnings)
+    assert f"{math.ceil(100 * math.exp(found.epsilon)) / 100:g} times" in found.total
+    assert "independent" not in found.total + " ".join(found.warnings)
 
 
 def test_items_that_depend_on_each_other_leak_epsilon_together(monkeypatch):

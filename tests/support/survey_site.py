@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal.collection.page import index
+from extremal.collection.page import index, sentences
 from tests.support.draws import by_python
 
 STATIC = Path(ex.__file__).parent / "collection" / "static"
@@ -112,7 +112,7 @@ def survey(questions, **members):
         listed.append({**usual, **question, "mechanisms": names, "digests": digests})
     document = {
         "format": "extremal-survey",
-        "version": 1,
+        "version": 2,
         "id": ID,
         "title": "Health at work",
         "introduction": "We ask about habits. It takes two minutes.",
@@ -120,7 +120,7 @@ def survey(questions, **members):
         "digest": DIGEST,
         "invitation": False,
         "post": "reports",
-        "together": "All reports of one person together make no guess more than 5.0 times as likely to be right.",
+        "together": {"epsilon": math.log(5), "conditions": ["questions"]},
         "questions": listed,
         **members,
     }
@@ -151,6 +151,8 @@ class Site:
     policy: str = POLICY
     index: str = ""  # the page, if it is not the one that belongs to survey.json
     redirects: dict = field(default_factory=dict)  # from one address to another
+    languages: tuple = ("en",)
+    open: bool = True  # whether it says that the survey takes reports
     down: bool = False  # connections are closed without a reply
     held: str = ""  # the end of an address whose replies wait for `free`
     free: threading.Event = field(default_factory=threading.Event)
@@ -203,8 +205,12 @@ class Handler(BaseHTTPRequestHandler):
             content = self.site.files[path].encode()
             self.reply(200, content, KINDS.get(Path(path).suffix, "application/json"))
         elif path == "/form.html":
-            text = self.site.index or index(self.site.files["/survey.json"])
+            text = self.site.index or index(self.site.files["/survey.json"], None, self.site.languages)
             self.reply(200, text.encode(), KINDS[".html"])
+        elif path.startswith("/texts/"):
+            self.reply(200, sentences(Path(path).stem).encode(), "application/json")
+        elif path == "/open.json":
+            self.reply(200, json.dumps({"open": self.site.open}).encode(), "application/json")
         elif (STATIC / path[1:]).is_file():
             self.reply(200, (STATIC / path[1:]).read_bytes(), KINDS[Path(path).suffix])
         else:

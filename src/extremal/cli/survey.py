@@ -122,7 +122,7 @@ class Checked:
             show.warnings(out, loud)
             show.sentences(out, [text for text in findings.warnings if text not in loud])
         show.heading(out, "Respondents read")
-        show.sentences(out, [findings.together])
+        show.sentences(out, [findings.total])
         out.print(f"\nSHA-256 of the page: {self.page_digest}", soft_wrap=True)
 
     def _tell_learning(self, out: Console, outlook: Outlook) -> None:
@@ -183,6 +183,7 @@ def check(survey: str, *, output: Output) -> None:
     if found is not None:
         doubts, people = found.warnings(), people | found.people()
     more = (
+        *read.warnings,
         *doubts,
         *too_few(published, people),
         *other_version(_place(survey, None), published),
@@ -192,6 +193,29 @@ def check(survey: str, *, output: Output) -> None:
     checked = Checked(published, findings, people, page_of(published, "reports").digest, found)
     output.table(checked.records())
     output.give(checked)
+
+
+def texts(*, output: str, language: str = "en", overwrite: bool = False) -> None:
+    """Write the sentences of the respondents' page in a file, to translate or review.
+
+    Name the file in the survey: catalogues = { sw = "sw.json" }. Write your name as "reviewed" when they are right.
+
+    Parameters
+    ----------
+    output : -o FILE
+        JSON file to write; "-" for a pipe.
+    language : LANGUAGE
+        Begin with the sentences in this language, if the package has them: en, de, fr or ar.
+
+    Examples
+    --------
+    extremal survey texts -o sw.json
+    extremal survey texts --language fr -o fr.json
+    """
+    from extremal.collection.catalogues import template
+
+    check_target(output, overwrite)
+    write_text(output, template(language), overwrite)
 
 
 @_extra()
@@ -463,6 +487,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "new": new,
     "import": _extra()(fieldwork.import_form),
     "check": check,
+    "texts": texts,
     "test": _extra()(fieldwork.rehearse),
     "serve": serve,
     "form": form,

@@ -36,7 +36,7 @@ from ..model.purpose import Purpose, groups, mean, shares
 from ..optimization.design import designed
 from . import questionnaire
 from .guard import LARGEST_BODY
-from .published import Asked, Published, Wording, canonical, item_priors, members, set_leakage
+from .published import NOT_ASKED, Asked, Published, Wording, canonical, item_priors, members, set_leakage
 from .survey import ID, TERMS, Question, Survey, new_id
 from .tables import is_number, read_text
 
@@ -193,7 +193,9 @@ def _check_protected(question: Question, asked: Asked) -> None:
     for mechanism in asked.mechanisms:
         known = mechanism.prior
         if asked.form == "joint":
-            known = Prior(known.probabilities, [tuple(str(label)) for label in mechanism.inputs])
+            items = len(question.answers)
+            labels = [("",) * items if x == NOT_ASKED else tuple(str(x)) for x in mechanism.inputs]
+            known = Prior(known.probabilities, labels)
         found = doubt(known, Mechanism(mechanism.mechanism.matrix, known.labels))
         if found.disclosed:
             raise SurveyError(
@@ -311,9 +313,12 @@ def _is_entry(entry: Any) -> bool:
     )
 
 
-def _published(survey: Survey, asked: list[Asked], together: str) -> Published:
+def _published(survey: Survey, asked: list[Asked], together: Any) -> Published:
     terms = {**{name: getattr(survey, name) for name in TERMS}, "id": survey_id(survey)}
-    return Published(**terms, together=together, questions=tuple(asked))
+    code = None
+    if survey.field_code is not None:
+        code = hashlib.sha256(f"extremal-field\0{terms['id']}\0{survey.field_code}".encode()).hexdigest()
+    return Published(**terms, together=together, questions=tuple(asked), field_code=code)
 
 
 # The id
@@ -370,6 +375,9 @@ def choose(question: Question) -> tuple[str, tuple[Certified, ...], float | None
     prior, epsilon, items = question.prior, question.epsilon, question.answers
     assert prior is not None
     assert epsilon is not None
+    if question.hides:
+        made = designed(prior, epsilon, groups(members(items)))
+        return "joint", (certify(made, allow_true_answers=True),), None
     each = _each(prior, epsilon, len(items), question.independent)
     if len(items) > MOST_JOINT:
         return "each", each, None

@@ -1,8 +1,8 @@
 """The respondent's page: all files that a phone loads, held together by the first of them.
 
-index.html names the SHA-256 of the scripts, the style sheet and survey.json; survey.json names the digests of the
-mechanisms. The browser runs no other script and the page takes no other survey or mechanism, so the digest of
-index.html stands for the whole.
+index.html names the SHA-256 of the scripts, the style sheet, the page's own sentences in each language and survey.json;
+survey.json names the digests of the mechanisms. The browser runs no other script and the page takes no other survey or
+mechanism, so the digest of index.html stands for the whole.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import base64
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from ..errors import FileError, SurveyError
-from .published import Published
+from .catalogues import LANGUAGES, catalogue
+from .published import Published, canonical
 
 STATIC = Path(__file__).parent / "static"
-CODE = ("form.css", "extremal.js", "form.js")
-SURVEY = '<meta name="survey" content="'
+CODE = ("form.css", "start.js", "extremal.js", "words.js", "form.js")
+FURTHER = ("field.js",)  # scripts that only some surveys need
+META = '<meta name="{}" content="'
 CONNECT = "connect-src 'self'"
 BY_FILE = (
     "Respondents save their report as a file and send it to you. Put the files into a store with\n"
@@ -51,20 +54,43 @@ class Page:
 def page_of(published: Published, post: str | None) -> Page:
     """The page of a survey whose reports are posted to `post`, or saved as files."""
     survey = json.dumps(published.page(post), indent=1, ensure_ascii=False) + "\n"
-    code = {name: (STATIC / name).read_text(encoding="utf-8") for name in CODE}
+    names = (*CODE, *(("field.js",) if published.field_code else ()))
+    code = {name: (STATIC / name).read_text(encoding="utf-8") for name in names}
+    spoken = {
+        f"texts/{lang}.json": sentences(lang) for lang in LANGUAGES if lang in ("en", *published.languages)
+    }
     mechanisms = {f"mechanisms/{name}.json": text for name, text in published.mechanism_files().items()}
-    return Page({"index.html": index(survey, post), **code, "survey.json": survey, **mechanisms})
+    return Page(
+        {
+            "index.html": index(survey, post, published.languages),
+            **code,
+            **spoken,
+            "survey.json": survey,
+            **mechanisms,
+        }
+    )
 
 
-def index(survey: str, post: str | None = None) -> str:
-    """index.html for the text of a survey.json."""
+def index(survey: str, post: str | None = None, languages: Sequence[str] = ("en",)) -> str:
+    """index.html for the text of a survey.json. But for one line, it is the same for all surveys."""
     text = (STATIC / "form.html").read_text(encoding="utf-8")
-    for name in CODE:
+    for name in (*CODE, *FURTHER):
         text = text.replace(f'="{name}"', f'="{name}" integrity="{_integrity((STATIC / name).read_bytes())}"')
     host = urlsplit(post or "")
     if host.netloc:
         text = text.replace(CONNECT, f"{CONNECT} {host.scheme}://{host.netloc}")
-    return text.replace(SURVEY, SURVEY + _integrity(survey.encode()))
+    named = {
+        "texts": " ".join(f"{lang} {_integrity(sentences(lang).encode())}" for lang in LANGUAGES),
+        "survey": " ".join((_integrity(survey.encode()), *languages)),
+    }
+    for name, content in named.items():
+        text = text.replace(META.format(name), META.format(name) + content)
+    return text
+
+
+def sentences(lang: str) -> str:
+    """texts/LANG.json: the page's own sentences."""
+    return canonical(catalogue(lang)) + "\n"
 
 
 def _integrity(content: bytes) -> str:
@@ -85,11 +111,17 @@ def write_form(published: Published, output: str | os.PathLike[str]) -> list[Pat
             "a form whose reports are saved as files cannot check invitations",
             remedy='leave out invitation = true, or give post = "https://…"',
         )
+    if published.field_code and published.post is None:
+        raise SurveyError(
+            "field mode sends the reports that wait, so the form needs an address for them",
+            remedy='give post = "https://…", or leave out field_code',
+        )
     folder = Path(output)
     try:
         check_new(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "mechanisms").mkdir()
+        for part in ("mechanisms", "texts"):
+            (folder / part).mkdir()
     except OSError as error:
         raise FileError("the folder cannot be written", given=f"{folder}: {error.strerror}") from None
     how = BY_FILE if published.post is None else BY_POST.format(post=published.post)

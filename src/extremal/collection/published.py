@@ -9,7 +9,8 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal
@@ -25,8 +26,29 @@ from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
 
 NO, YES = "no", "yes"  # for each item of a set
+NOT_ASKED = "not asked"  # the answer to a private question after an answer to another that leaves it out
 FORMAT = "extremal-survey"
 VERSION = 1
+PAGE_VERSION = 2  # of survey.json, which has these members of a survey and of a question, and more
+PAGE_TERMS = (
+    *(
+        "id",
+        "title",
+        "introduction",
+        "contact",
+        "collector",
+        "respondents",
+        "languages",
+        "words",
+        "texts",
+        "digest",
+    ),
+    *("invitation", "together", "pages", "opens", "closes", "hold"),
+)
+PAGE_WORDS = (
+    *("name", "text", "help", "before", "kind", "answers", "words", "brackets", "required", "ask_if", "form"),
+    "independent",
+)
 DIGEST_PURPOSE = b"extremal-survey-digest-1\0"
 
 Kind = Literal["single", "several", "scale", "clear"]
@@ -79,7 +101,7 @@ class Learn:
         return ends[number] - ends[number - 1] if number < len(ends) else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class SurveyTerms:
     """What stands on the page of a survey besides its questions, and what the collection is to reach."""
 
@@ -94,6 +116,21 @@ class SurveyTerms:
     confidence: float
     intervals: str
     learn: Learn | None
+    collector: str | None = None  # who collects the reports
+    respondents: str | None = None  # address of a page for those who answer
+    languages: tuple[str, ...] = ("en",)  # the texts above are in the first one
+    words: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # the same in each language, where there are several
+    texts: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # the page's sentences in languages that it does not speak
+    pages: str = "section"  # what stands on one page: a section, or a question
+    sections: tuple[Mapping[str, Any], ...] = ()  # each with the numbers of its questions
+    opens: str | None = None
+    closes: str | None = None
+    most_people: int | None = None
+    hold: int = 0  # seconds up to which a report waits, at random, before it is sent
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +150,14 @@ class Wording:
     purpose: str = "shares"
     independent: bool = False
     between: dict[str, tuple[float, float]] | None = None
+    before: str | None = None  # a text above the question
+    words: Mapping[str, Any] = field(default_factory=dict)  # text, help, before and answers in each language
+    brackets: tuple[float, ...] = ()  # edges between answers that are brackets of numbers
+    ask_if: Mapping[str, Any] | None = (
+        None  # the earlier question, and the answers after which this one is asked
+    )
+    hides: bool = False  # its report may also mean "not asked": a private answer decides that
+    optional: bool = False  # left out after an answer that is sent as it is
 
     def wording(self) -> dict[str, Any]:
         """These words, without what a kind of question adds."""
@@ -127,6 +172,7 @@ class Part:
     mechanism: Certified | Mechanism
     groups: dict[str, list[str]] | None = None  # items of a set; None for the shares of all answers
     scores: dict[str, float] | None = None
+    hides: bool = False  # shares are of those asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,11 +194,13 @@ class Asked(Wording):
         scores = None if self.scores is None else dict(zip(self.answers, self.scores, strict=True))
         groups = members(self.answers) if self.form == "joint" else None
         mechanism = self.mechanisms[0] if self.mechanisms else identity(Prior.uniform(self.answers))
-        return (Part(self.name, mechanism, groups, scores),)
+        return (Part(self.name, mechanism, groups, scores, self.hides),)
 
     def cells(self, value: Any) -> list[Any]:
         """What one person sent for this question, column by column."""
-        return list(value) if self.form == "each" else [value]
+        if self.form != "each":
+            return [value]
+        return [None] * len(self.parts) if value is None else list(value)
 
     @cached_property
     def level(self) -> float:
@@ -169,7 +217,8 @@ class Asked(Wording):
     @cached_property
     def reports(self) -> tuple[frozenset[str], ...]:
         """For each column the JSON texts that can stand in it."""
-        left_out = {"null"} if self.kind == "clear" and not self.required else set()
+        may = self.optional or (self.kind == "clear" and not self.required)
+        left_out = {"null"} if may else set()
         return tuple(
             frozenset({canonical(encode_label(y)) for y in part.mechanism.outputs} | left_out)
             for part in self.parts
@@ -184,18 +233,25 @@ class Asked(Wording):
 
     def accepts(self, value: Any) -> bool:
         """Whether a value from outside can be a report to this question."""
+        if value is None and self.optional:
+            return True
         if self.form == "each" and not (isinstance(value, list) and len(value) == len(self.parts)):
             return False
         pairs = zip(self.cells(value), self.reports, strict=True)
         return all(canonical(cell) in known for cell, known in pairs)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Published(SurveyTerms):
-    """What people are asked, and on what terms; `together` says what all their reports leak."""
+    """What people are asked, and on what terms.
 
-    together: str
+    `together` says what all their reports leak: epsilon, and the conditions under which it holds. `field_code` is the
+    digest of the code that switches field mode on.
+    """
+
+    together: Any
     questions: tuple[Asked, ...]
+    field_code: str | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -238,38 +294,37 @@ class Published(SurveyTerms):
 
     def page(self, post: str | None) -> dict[str, Any]:
         """survey.json: what the respondent's page needs; reports are posted to `post`."""
+        terms = {name: getattr(self, name) for name in PAGE_TERMS}
         return {
             "format": FORMAT,
-            "version": VERSION,
-            "id": self.id,
-            "title": self.title,
-            "introduction": self.introduction,
-            "contact": self.contact,
-            "digest": self.digest,
-            "invitation": self.invitation,
+            "version": PAGE_VERSION,
+            **terms,
+            "field": self.field_code,
             "post": post,
             "learns": self.learn is not None,
-            "together": self.together,
-            "questions": [
-                {
-                    "name": q.name,
-                    "text": q.text,
-                    "help": q.help,
-                    "kind": q.kind,
-                    "answers": list(q.answers),
-                    "required": q.required,
-                    "mechanisms": [
-                        f"mechanisms/{name}.json" + ("" if self.learn is None else f"?{m.digest}")
-                        for name, m in zip(q.files, q.mechanisms, strict=True)
-                    ],
-                    "digests": [m.digest for m in q.mechanisms],
-                    "form": q.form,
-                    "independent": q.independent,
-                    "level": q.level if q.form == "each" else None,
-                }
-                for q in self.questions
-            ],
+            "sections": list(self.sections) or [{"questions": list(range(len(self.questions)))}],
+            "questions": [self._page_question(q) for q in self.questions],
         }
+
+    def _page_question(self, question: Asked) -> dict[str, Any]:
+        """A question for the respondent's page; files of mechanisms that change have their digests in the address."""
+        return {
+            **{name: getattr(question, name) for name in PAGE_WORDS},
+            "mechanisms": [
+                f"mechanisms/{name}.json" + ("" if self.learn is None else f"?{m.digest}")
+                for name, m in zip(question.files, question.mechanisms, strict=True)
+            ],
+            "digests": [m.digest for m in question.mechanisms],
+            "level": question.level if question.form == "each" else None,
+        }
+
+    def over(self, now: datetime) -> bool:
+        """Whether the closing date has passed."""
+        return self.closes is not None and now >= datetime.fromisoformat(self.closes)
+
+    def early(self, now: datetime) -> bool:
+        """Whether the opening date has not come."""
+        return self.opens is not None and now < datetime.fromisoformat(self.opens)
 
     def mechanism_files(self) -> dict[str, str]:
         """The text of each mechanism file by its name, without folder and ending."""
@@ -285,7 +340,8 @@ class Published(SurveyTerms):
         questions = tuple(
             replace(q, mechanisms=(found[q.name],)) if q.name in found else q for q in self.questions
         )
-        return replace(self, together=f"{self.together} {self.learn.assumption}", questions=questions)
+        learned = {key: 100 * getattr(self.learn, key) for key in ("delta", "drift", "forged")}
+        return replace(self, together={**self.together, "learned": learned}, questions=questions)
 
     def content(self, reports: Any) -> str:
         """The reports of one person as the text that is stored; SurveyError if they do not fit the questions."""

@@ -17,16 +17,19 @@ import numpy as np
 from .._common.words import factor
 from ..auditing.joint import record_mechanism
 from ..certification.certified import Certified
-from ..errors import SizeError
+from ..errors import SizeError, SurveyError
 from ..model.leakage import epsilon_pml
 from ..model.leakage_measures import ldp_epsilon
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
 from ..model.processing import seen_from
-from .published import Asked, set_mechanism
+from .catalogues import fill
+from .published import NOT_ASKED, Asked, set_mechanism
 from .survey import Joint
+from .wordings import meets
 
 LARGEST = 1 << 24  # entries of the joint mechanism
+CERTAIN = 20  # a guess that gets so many times as likely to be right may be all but certain
 DIFFERENT = 0.03  # of a share in a cross table and in a question's prior: beyond rounding and samples
 
 
@@ -43,14 +46,25 @@ class Leakage:
 
 @dataclass(frozen=True)
 class Findings:
-    """What `survey check` tells: levels in nats, sentences for the researcher, and one for the page."""
+    """What `survey check` tells: levels in nats, sentences for the researcher, and what the page says of the total."""
 
     epsilon: float
     exact: bool
     leakages: tuple[Leakage, ...]
     sentences: tuple[str, ...]
     warnings: tuple[str, ...]
-    together: str
+    together: dict[str, Any]
+
+    @property
+    def total(self) -> str:
+        """What respondents read about all their reports, in English."""
+        level = math.exp(self.together["epsilon"])
+        if not self.leakages:
+            return fill("not_private")
+        if level > CERTAIN:
+            return fill("total_certain")
+        conditions = [fill(f"if_{condition}") for condition in self.together["conditions"]]
+        return " ".join([fill("total", factor=factor(self.together["epsilon"])), *conditions])
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""
@@ -61,7 +75,7 @@ class Findings:
             "questions": [vars(leakage) for leakage in self.leakages],
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
-            "together": self.together,
+            "together": self.total,
         }
 
 
@@ -70,37 +84,100 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
     private = [q for q in asked if q.mechanisms]
     clear = [q for q in asked if not q.mechanisms]
     own = {q.name: q.level for q in private}
+    joints = [*([joint] if joint is not None else []), *_decided(asked, joint)]
     inside = [q for q in asked if joint is not None and q.name in joint.questions]
-    covered = {q.name for q in inside}
+    covered = {name for one in joints for name in one.questions}
     added = [q.name for q in private if q.name not in covered] if len(private) > 1 else []
-    channels = {q.name: channel(q) for q in asked} if added or inside else {}
-    joint_level, at_most = 0.0, False
+    channels = {q.name: channel(q) for q in asked} if added or covered else {}
+    levels: list[float] = []
     about: dict[str, float] = {}
-    if joint is not None and any(q.mechanisms for q in inside):
-        joint_level, about, at_most = _together(joint, inside, channels)
-    leakages = []
-    for q in private:
-        all_reports = max(own[q.name], about.get(q.name, 0.0))  # its own prior may be another one
-        bound = at_most and q.name in about
-        leakages.append(Leakage(q.name, own[q.name], all_reports, not added and not bound, bound))
-    joint_level = max([joint_level, *(leakage.all for leakage in leakages if leakage.question in about)])
-    epsilon = math.fsum(own[q.name] for q in private if q.name not in covered) + joint_level
+    loose: set[str] = set()
+    for one in joints:
+        members = [q for q in asked if q.name in one.questions]
+        if not any(q.mechanisms for q in members):
+            continue
+        level, each, at_most = _together(one, members, channels)
+        levels.append(max(level, *(max(own[name], each[name]) for name in each)))
+        about |= each
+        loose |= set(each) if at_most else set()
+    apart = bool(added) or len(levels) > 1
+    leakages = [
+        Leakage(
+            q.name,
+            own[q.name],
+            max(own[q.name], about.get(q.name, 0.0)),
+            not apart and not loose,
+            q.name in loose,
+        )
+        for q in private  # its own prior may be another one than that of a cross table
+    ]
+    epsilon = math.fsum([*(own[q.name] for q in private if q.name not in covered), *levels])
     warnings = [
         *(text for q in private for text in _disclosures(q)),
         *(_item_warning(q.name) for q in private if q.independent),
         *_clear_warning([q.name for q in clear if q.name not in covered], [q.name for q in private]),
-        *(_dependence_warning(private, channels) if added else []),
+        *(_dependence_warning(private, channels) if apart else []),
         *(text for q in inside if q.mechanisms for text in _other_shares(q.name, joint, channels[q.name][0])),
     ]
-    sentences = [*_sentences(private, epsilon, at_most, joint if about else None, added), *notes]
+    used = [one for one in joints if set(one.questions) & set(about)]
+    sentences = [*_sentences(private, epsilon, bool(loose), used, added), *notes]
+    conditions = [
+        *(["questions"] if apart else []),
+        *(["items"] if any(q.independent and q.name not in covered for q in private) else []),
+    ]
     return Findings(
         epsilon,
-        not added and not at_most,
+        not apart and not loose,
         tuple(leakages),
         tuple(sentences),
         tuple(warnings),
-        _for_people(private, clear, epsilon, covered),
+        {"epsilon": epsilon, "conditions": conditions},
     )
+
+
+def _decided(asked: tuple[Asked, ...], joint: Joint | None) -> list[Joint]:
+    """The priors of private questions of which one decides whether another is asked, together.
+
+    Within those that are asked, the answer to the second question is taken to follow its prior whatever the first was.
+    """
+    known = set() if joint is None else set(joint.questions)
+    found: dict[str, dict[tuple[Any, ...], float]] = {}  # by the first question
+    names: dict[str, list[str]] = {}
+    place: dict[str, str] = {}
+    for q in asked:
+        if not q.mechanisms:
+            continue
+        prior = channel(q)[0]
+        masses = dict(zip(prior.labels, prior.probabilities.tolist(), strict=True))
+        if not q.hides or q.ask_if is None:
+            place[q.name], names[q.name] = q.name, [q.name]
+            found[q.name] = {(label,): mass for label, mass in masses.items()}
+            continue
+        parent = next(other for other in asked if other.name == q.ask_if["question"])
+        root = place[parent.name]
+        at, total = names[root].index(parent.name), 1 - masses.pop(NOT_ASKED)
+        if len(found[root]) * len(masses) > LARGEST:
+            raise SurveyError(
+                f"{q.name} and the questions that decide whether it is asked have too many combinations of answers",
+                given=len(found[root]) * len(masses),
+                remedy="merge rare answers, or ask it of everybody",
+            )
+        found[root] = {
+            (*record, label): mass * share
+            for record, mass in found[root].items()
+            for label, share in (
+                [(x, p / total) for x, p in masses.items()]
+                if meets(parent, record[at], q.ask_if["answers"])
+                else [(NOT_ASKED, 1.0)]
+            )
+        }
+        place[q.name] = root
+        names[root].append(q.name)
+    return [
+        Joint(tuple(names[root]), Prior.from_counts(found[root]))
+        for root in found
+        if len(names[root]) > 1 and not known & set(names[root])
+    ]
 
 
 def channel(question: Asked) -> tuple[Prior, Mechanism]:
@@ -147,7 +224,7 @@ def _marginal(joint: Joint, place: int) -> Prior:
 
 
 def _sentences(
-    private: list[Asked], epsilon: float, at_most: bool, joint: Joint | None, added: list[str]
+    private: list[Asked], epsilon: float, at_most: bool, joints: list[Joint], added: list[str]
 ) -> list[str]:
     if not private:
         return ["No question is private: every answer is sent as it is."]
@@ -155,14 +232,21 @@ def _sentences(
     who = "The report" if count == 1 else f"All {count} private reports of one person together"
     verb = "leaks" if count == 1 else "leak"
     most = "at most " if at_most else ""
-    unless = ", if answers to different questions are independent" if added else ""
+    unless = ", if answers to different questions are independent" if added or len(joints) > 1 else ""
     told = [
         f"{who} {verb} {most}{epsilon:.4g} nats{unless}: no guess about the answers gets more than "
         f"{factor(epsilon)} times as likely to be right."
     ]
-    if joint is not None:
+    if joints:
         rest = f"; {', '.join(added)} {'is' if len(added) == 1 else 'are'} added as if independent"
-        told.append(f"Computed from the joint prior of {', '.join(joint.questions)}{rest if added else ''}.")
+        known = " and of ".join(", ".join(joint.questions) for joint in joints)
+        told.append(f"Computed from the joint prior of {known}{rest if added else ''}.")
+    told += [
+        f"{q.name} is asked after some answers to {q.ask_if['question']}: a report is sent in any case, and what both "
+        "reports together tell is counted."
+        for q in private
+        if q.hides and q.ask_if is not None
+    ]
     return told
 
 
@@ -249,28 +333,3 @@ def _dependence_warning(private: list[Asked], channels: dict[str, tuple[Prior, M
         f"reports together can tell more about one answer than its own report does, at most (in nats): {told}. Give a "
         "cross table under [joint] for the exact figure."
     ]
-
-
-def _for_people(private: list[Asked], clear: list[Asked], epsilon: float, covered: set[str]) -> str:
-    """One sentence or two for the page."""
-    told = []
-    if private:
-        one = len(private) == 1
-        what = (
-            "What is sent for the private question"
-            if one
-            else "Everything that is sent for the private questions"
-        )
-        conditions = []
-        if not one and not covered >= {q.name for q in private}:
-            conditions.append("your answers to different questions are independent")
-        if any(q.independent and q.name not in covered for q in private):
-            conditions.append("what you choose is independent from item to item")
-        unless = f", if {' and '.join(conditions)}" if conditions else ""
-        told.append(
-            f"{what} makes no guess about your {'answer' if one else 'answers'} more than {factor(epsilon)} times as "
-            f"likely to be right{unless}."
-        )
-    if clear:
-        told.append("Answers to the questions marked as not private are sent as they are.")
-    return " ".join(told)

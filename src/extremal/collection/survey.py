@@ -21,14 +21,28 @@ from ..estimation import promise
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.reading import EPSILON
-from .published import Kind, Learn, SurveyTerms, Wording, subsets_of
+from .published import NOT_ASKED, Kind, Learn, SurveyTerms, Wording, subsets_of
 from .tables import LineNumbers, Section, is_number, read_between, read_joint, read_prior, read_text
+from .wordings import (
+    Tongues,
+    bracket_names,
+    check_open,
+    condition,
+    front,
+    left_out,
+    sections,
+    share_asked,
+    times,
+    warnings,
+    with_not_asked,
+)
 
 KINDS = get_args(Kind)
 PURPOSES = ("shares", "mean")
 MOST_QUESTIONS = 100
 MOST_ANSWERS = 1000
 MOST_ITEMS = 12  # of a question with several answers: their subsets are listed
+MOST_HIDDEN = 6  # where a private answer decides who is asked: one draw for the whole set
 LONGEST_LABEL = 200  # characters
 MOST_LEARNED = 30  # answers of a question whose prior is learned, so that the next mechanism takes seconds
 MOST_STAGES = 20
@@ -74,7 +88,8 @@ class Question(Wording):
     @property
     def inputs(self) -> tuple[str, ...]:
         """The inputs of a mechanism for this question: its answers, or the subsets of its items."""
-        return subsets_of(len(self.answers)) if self.kind == "several" else self.answers
+        labels = subsets_of(len(self.answers)) if self.kind == "several" else self.answers
+        return (*labels, NOT_ASKED) if self.hides else labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,21 +101,49 @@ class Joint:
 
 
 TERMS = tuple(field.name for field in fields(SurveyTerms))
-TOP = [*TERMS, "question", "joint"]  # the keys of a file, and below those of a question
+# The keys of a file, and below those of a question.
+TOP = [
+    *(
+        "id",
+        "title",
+        "introduction",
+        "collector",
+        "contact",
+        "respondents",
+        "languages",
+        "catalogues",
+        "invitation",
+    ),
+    *(
+        "post",
+        "width",
+        "people",
+        "most_people",
+        "confidence",
+        "intervals",
+        "opens",
+        "closes",
+        "hold",
+        "pages",
+    ),
+    *("field_code", "learn", "section", "question", "joint"),
+]
 KEYS = [
-    *("name", "text", "help", "kind", "answers", "required", "epsilon", "prior", "counts", "pseudocount"),
-    *("mechanism", "purpose", "between"),
+    *("name", "text", "help", "before", "section", "ask_if", "kind", "answers", "answer_texts", "brackets"),
+    *("required", "epsilon", "prior", "counts", "pseudocount", "mechanism", "purpose", "between"),
 ]
 LEARN = [field.name for field in fields(Learn)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Survey(SurveyTerms):
     """A survey as its file says; mechanisms are designed by `designs`."""
 
     path: Path
     questions: tuple[Question, ...]
     joint: Joint | None
+    field_code: str | None = None
+    warnings: tuple[str, ...] = ()  # that need no mechanism
 
 
 def read_survey(path: str | os.PathLike[str]) -> Survey:
@@ -123,14 +166,27 @@ def parse_survey(text: str, path: Path) -> Survey:
         ) from None
     table = Section(document, LineNumbers.of(path.name, text), folder=path.parent)
     table.only(TOP)
-    questions = _questions(table)
+    tongues = Tongues.of(table)
+    read, inside = _questions(table, tongues)
+    pages = sections(table, tongues, read, inside)
+    questions = tuple(left_out(pages, read).values())
+    invitation, code = table.flag("invitation", False), table.text("field_code")
+    if invitation and code:
+        raise table.wrong("field_code", "must not be given with invitations", remedy="leave out one of them")
     return Survey(
         path=path,
         id=table.matching("id", ID, "8 to 64 letters, digits, - and _", remedy=OWN_ID),
-        title=table.text("title", required=True) or "",
-        introduction=table.text("introduction") or "",
-        contact=table.text("contact"),
-        invitation=table.flag("invitation", False),
+        **front(table, tongues),
+        respondents=table.matching("respondents", ADDRESS, "an address that begins with https://"),
+        languages=tongues.names,
+        texts=tongues.texts,
+        pages=table.choice("pages", ("section", "question"), "section"),
+        sections=pages,
+        **times(table),
+        most_people=table.whole("most_people"),
+        field_code=code,
+        warnings=warnings(table, tongues, questions),
+        invitation=invitation,
         post=table.matching("post", ADDRESS, "an address that begins with https://"),
         width=table.share("width"),
         people=table.whole("people"),
@@ -142,7 +198,8 @@ def parse_survey(text: str, path: Path) -> Survey:
     )
 
 
-def _questions(table: Section) -> tuple[Question, ...]:
+def _questions(table: Section, tongues: Tongues) -> tuple[dict[str, Question], list[str | None]]:
+    """The questions by name, and the section that each names."""
     given = table.values.get("question")
     if not isinstance(given, list) or not given or not all(isinstance(q, dict) for q in given):
         raise table.wrong(
@@ -151,54 +208,79 @@ def _questions(table: Section) -> tuple[Question, ...]:
     if len(given) > MOST_QUESTIONS:
         raise table.wrong("question", f"must be given at most {MOST_QUESTIONS} times", len(given))
     found: dict[str, Question] = {}
+    inside = []
+    names = [values.get("name") for values in given]
     for k, values in enumerate(given):
         part = Section(values, table.places, table.folder, "question", k)
-        question = _question(part)
+        question = _question(part, tongues, found, names)
+        inside.append(part.text("section"))
         if question.name.lower() in (name.lower() for name in found):
             raise part.wrong("name", "must differ from those of the other questions", question.name)
         found[question.name] = question
-    return tuple(found.values())
+    return found, inside
 
 
-def _question(table: Section) -> Question:
+def _question(table: Section, tongues: Tongues, earlier: dict[str, Question], names: list[Any]) -> Question:
     table.only(KEYS)
     name = (
         table.matching("name", NAME, "a letter, then letters, digits, - and _, at most 40", required=True)
         or ""
     )
-    text, help = table.text("text", required=True) or "", table.text("help")
+    words: dict[str, dict[str, Any]] = {}
+    text = tongues.text(table, "text", words, required=True) or ""
+    help, before = (tongues.text(table, key, words) for key in ("help", "before"))
     usual = "scale" if isinstance(table.values.get("answers"), dict) else "single"
     kind: Any = table.choice("kind", KINDS, usual)
-    answers, scores = _answers(table, kind)
+    answers, scores, brackets = _answers(table, kind)
+    if not brackets or "answer_texts" in table.values:
+        tongues.answers(table, answers, words)
+    rule = condition(table, earlier, names)
+    draft = Question(name, text, kind, answers, scores, help, before=before, words=words, place=table.at())
+    draft = replace(draft, brackets=brackets, ask_if=rule)
     if kind == "clear":
-        extra = [
-            k for k in ("epsilon", "prior", "counts", "mechanism", "purpose", "between") if k in table.values
-        ]
-        if extra:
-            raise table.wrong(
-                extra[0],
-                "must not be given for a question in the clear",
-                remedy='or leave out kind = "clear"',
-            )
-        required = table.flag("required", False)
-        return Question(name, text, kind, answers, help=help, required=required, place=table.at())
+        return _clear(table, draft, earlier)
     if "required" in table.values:
         raise table.wrong(
             "required",
             "must not be given for a private question",
             remedy='all are required, because skipping tells something; add an answer such as "I prefer not to say"',
         )
-    purpose = table.values.get("purpose", "mean" if kind == "scale" else "shares")
-    if purpose not in PURPOSES or (purpose == "mean" and scores is None):
+    hides = rule is not None and earlier[rule["question"]].private
+    usual = "mean" if kind == "scale" and not hides else "shares"
+    purpose = table.values.get("purpose", usual)
+    if purpose not in PURPOSES or (purpose == "mean" and usual != "mean"):
         raise table.wrong("purpose", 'must be "shares", or "mean" for a scale', purpose)
-    draft = Question(name, text, kind, answers, scores, help, purpose=purpose, place=table.at())
-    return _privacy(table, draft)
+    if hides and kind == "several" and len(answers) > MOST_HIDDEN:
+        problem = f"must be at most {MOST_HIDDEN} items where a private answer decides who is asked"
+        raise table.wrong("answers", problem, len(answers))
+    return _privacy(table, replace(draft, purpose=purpose, hides=hides), earlier)
 
 
-def _answers(table: Section, kind: str) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
+def _clear(table: Section, question: Question, earlier: dict[str, Question]) -> Question:
+    """A question whose answer is sent as it is."""
+    for key in ("epsilon", "prior", "counts", "mechanism", "purpose", "between"):
+        if key in table.values:
+            raise table.wrong(
+                key, "must not be given for a question in the clear", remedy='or leave out kind = "clear"'
+            )
+    check_open(table, earlier, question.ask_if, "a question in the clear")
+    return replace(question, required=table.flag("required", False))
+
+
+def _answers(
+    table: Section, kind: str
+) -> tuple[tuple[str, ...], tuple[float, ...] | None, tuple[float, ...]]:
+    """The names of the answers, their scores, and the edges between them if they are brackets of numbers."""
     given = table.values.get("answers")
-    scores = None
-    if kind == "scale":
+    labels: list[Any]
+    scores: tuple[float, ...] | None = None
+    edges: tuple[float, ...] = ()
+    if "brackets" in table.values:
+        if kind not in ("single", "clear"):
+            raise table.wrong("brackets", 'must be of a question of the kind "single" or "clear"', kind)
+        labels, edges = bracket_names(table)
+        labels += given if isinstance(given, list) else []  # such as "I prefer not to say"
+    elif kind == "scale":
         numbers = list(given.values()) if isinstance(given, dict) else []
         if len(numbers) < 2 or not all(is_number(x) for x in numbers) or len(set(numbers)) < 2:
             raise table.wrong(
@@ -223,10 +305,12 @@ def _answers(table: Section, kind: str) -> tuple[tuple[str, ...], tuple[float, .
     for k, label in enumerate(labels):
         if label.casefold() in (other.casefold() for other in labels[:k]):
             raise table.wrong("answers", "must all be different", label, "remove one of them")
-    return tuple(labels), scores
+    if NOT_ASKED in labels:
+        raise table.wrong("answers", "must have other names", NOT_ASKED)
+    return tuple(labels), scores, edges
 
 
-def _privacy(table: Section, question: Question) -> Question:
+def _privacy(table: Section, question: Question, earlier: dict[str, Question]) -> Question:
     """The question with its privacy: an epsilon and a prior, or a mechanism file."""
     given = [key for key in ("prior", "counts", "mechanism") if key in table.values]
     if len(given) != 1 or (given == ["mechanism"]) == ("epsilon" in table.values):
@@ -251,6 +335,9 @@ def _privacy(table: Section, question: Question) -> Question:
         raise table.wrong("between", 'must come with prior = "learn"', remedy="leave it out")
     try:
         prior, independent = read_prior(table, question.answers, question.kind == "several", given[0])
+        if question.hides and question.ask_if is not None:
+            asked = share_asked(table, earlier[question.ask_if["question"]], question.ask_if)
+            prior = with_not_asked(table, prior, asked)
     except SurveyError:
         raise
     except ExtremalError as error:
@@ -288,6 +375,8 @@ def _learned(table: Section, question: Question, epsilon: float) -> Question:
             len(question.answers),
             "merge rare answers",
         )
+    if question.hides:
+        raise table.wrong("prior", 'must not be "learn" where a private answer decides who is asked')
     between = read_between(table, question.answers)
     lower, upper = ([between.get(label, (0.0, 1.0))[k] for label in question.answers] for k in (0, 1))
     try:

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,31 @@ class Section:
     def whole(self, key: str) -> int | None:
         found = self.number_of(key, lambda x: x >= 1 and x == int(x), "a whole number from 1")
         return None if found is None else int(found)
+
+    def moment(self, key: str) -> str | None:
+        """A date, whose day begins at midnight UTC, or a time with its offset, as ISO 8601 has it."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if type(value) is date:
+            value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+        if not isinstance(value, datetime) or value.tzinfo is None:
+            remedy = f"write {key} = 2026-03-01, or {key} = 2026-03-01T08:00:00+01:00"
+            raise self.wrong(key, "must be a date, or a time with its offset from UTC", value, remedy)
+        return value.isoformat()
+
+    def seconds(self, key: str, most: int) -> int:
+        """A duration in words, like 3 min; 0 if there is none."""
+        text = self.text(key)
+        if text is None:
+            return 0
+        found = re.fullmatch(r"(\d{1,5}) ?(s|min|h)", text)
+        seconds = int(found[1]) * {"s": 1, "min": 60, "h": 3600}[found[2]] if found else 0
+        if not 1 <= seconds <= most:
+            raise self.wrong(
+                key, f"must be a time of at most {most // 60} minutes", text, f'e.g. {key} = "3 min"'
+            )
+        return seconds
 
     def file(self, key: str) -> Path:
         """The file that a key names, beside the survey."""

@@ -8,12 +8,13 @@
 // The answer is the state of a radio button in a closed shadow root. It is read once, when the report is drawn, and
 // erased. Nothing that the page around sees depends on it: no attribute, part, size, event or message. A program on that
 // page can still watch where people tap and type; <extremal-frame> keeps those of a page that is not trusted away.
-// Needs extremal.js and texts.js beside it, and nothing else. Licence: Apache-2.0.
+// Needs extremal.js, texts.js and words.js beside it, and nothing else. Licence: Apache-2.0.
 
 import { ExtremalError, kept, load } from "./extremal.js";
 import texts from "./texts.js";
+import { button as pressed, labelText, make, quoted, rounded, rulesOut, senders, sendings, speaker } from "./words.js";
 
-export { texts };
+export { labelText, texts };
 
 const CERTAIN = 20; // a guess that gets so many times as likely to be right may be all but certain
 const SETTINGS = ["answers", "collector", "hosts", "link", "mechanism", "person", "question", "text", "together"];
@@ -72,45 +73,11 @@ function must(holds, key, detail) {
   if (!holds) throw new Stop(key, detail);
 }
 
-/** An element; its children are text or elements, never markup. */
-function make(tag, properties, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-}
-
-/** A text of the form, kept apart from the sentence around it: it may run in the other direction. */
-function quoted(text) {
-  return `“\u2068${text}\u2069”`;
-}
-
-export function labelText(label) {
-  if (label === null || typeof label !== "object") return String(label);
-  return label.float || label.int || JSON.stringify(label);
-}
-
 /** The sentences in the language of an element; English where a catalogue lacks one. */
-function speaker(element) {
+function spoken(element) {
   const tag = element.closest("[lang]")?.lang || document.documentElement.lang || "en";
   const lang = [tag, tag.split("-")[0], "en"].find((name) => Object.hasOwn(texts, name));
-  const say = (key, values = {}) => (texts[lang][key] ?? texts.en[key]).replace(/\{(\w+)\}/g, (_, name) => values[name]);
-  const number = (x, digits = 0) => x.toLocaleString(lang, { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return { lang, say, number };
-}
-
-/** A factor, rounded up: two decimals, and near 1 two digits of what it adds. */
-function rounded(factor, number) {
-  const added = factor - 1;
-  const digits = added >= 0.1 || added < 1e-12 ? 2 : 1 - Math.floor(Math.log10(added));
-  return number(1 + Math.ceil(added * 10 ** digits - 1e-8) / 10 ** digits, digits);
-}
-
-/** A chance in people out of a hundred, which never hides what is certain or ruled out. */
-function people(chance, { say, number }) {
-  const whole = Math.round(100 * chance);
-  if (chance > 0 && whole === 0) return say("under", { number: number(1) });
-  if (chance < 1 && whole === 100) return say("over", { number: number(99) });
-  return number(whole);
+  return speaker(lang, texts[lang], texts.en);
 }
 
 /** What both elements have: a closed shadow root, and a value that the form around gets. */
@@ -128,7 +95,7 @@ class Box {
 
   /** In the language of the element, and styled in the document where it is now. */
   speak() {
-    const words = speaker(this.element);
+    const words = spoken(this.element);
     this.body.lang = words.lang;
     this.body.dir = words.say("direction");
     const sheet = new this.element.ownerDocument.defaultView.CSSStyleSheet();
@@ -171,15 +138,13 @@ class Box {
 
   validate() {
     const lacking = this.element.hasAttribute("required") && !this.free && !this.skipped && this.report === undefined;
-    if (lacking) this.internals.setValidity({ valueMissing: true }, speaker(this.element).say("value_missing"), this.body);
+    if (lacking) this.internals.setValidity({ valueMissing: true }, spoken(this.element).say("value_missing"), this.body);
     else this.internals.setValidity({});
   }
 }
 
-/** A button that does not take the second click of a double click, which was meant for what stood there before. */
 function button(text, action, className = "") {
-  const onclick = (event) => event.detail < 2 && action();
-  return make("button", { type: "button", part: `button ${className}`.trim(), className, onclick }, text);
+  return pressed(text, action, { part: `button ${className}`.trim(), className });
 }
 
 /** What a form sees of both elements: the value of a field. */
@@ -392,12 +357,11 @@ export class ExtremalQuestion extends Field {
     const { words } = this.#box;
     const { say, number } = words;
     const factor = Math.exp(this.#mechanism.epsilon);
-    const rules = this.#mechanism.outputs.some((output) => this.#mechanism.reveals(output).some(({ chance }) => chance === 0));
     const lines = [
       say("stays"),
       say("limit", { factor: rounded(factor, number) }),
       factor > CERTAIN ? say("certain") : "",
-      rules ? say("rules_out") : "",
+      rulesOut(this.#mechanism) ? say("rules_out") : "",
       together === null ? say("alone")
         : together > CERTAIN ? say("together_certain") : say("together", { factor: rounded(together, number) }),
       say("clear"),
@@ -419,16 +383,14 @@ export class ExtremalQuestion extends Field {
     const { say } = words;
     const given = this.#settings();
     const { inputs } = this.#mechanism;
-    const reports = this.#mechanism.outputs.map((output) => [labelText(output), this.#mechanism.reveals(output)]);
+    const sent = sendings(this.#mechanism, words);
     const rows = inputs.map((label, i) => {
-      const sent = reports.filter(([, rows]) => rows[i].chance > 0)
-        .map(([report, rows]) => say("send", { people: people(rows[i].chance, words), report: quoted(report) }));
       const input = make("input", { type: "radio", name: "answer", autocomplete: "off" });
       input.setAttribute("aria-labelledby", `answer-${i}`);
       input.setAttribute("aria-describedby", `sends-${i}`);
       return make("label", {}, input, make("span", {},
         make("span", { id: `answer-${i}`, dir: "auto" }, this.#textOf(label, given.answers)),
-        make("small", { id: `sends-${i}` }, say("of_hundred", { sent: sent.join("; ") }))));
+        make("small", { id: `sends-${i}` }, sent[i])));
     });
     const missing = make("p", { part: "missing" });
     missing.setAttribute("role", "alert");
@@ -471,9 +433,7 @@ export class ExtremalQuestion extends Field {
     const { words } = this.#box;
     const { say } = words;
     const answers = this.#settings().answers;
-    const rows = this.#mechanism.reveals(report).map(({ answer, chance }) => make("li", {}, say("would_send", {
-      answer: quoted(this.#textOf(answer, answers)), people: people(chance, words),
-    })));
+    const rows = senders(this.#mechanism, report, (answer) => this.#textOf(answer, answers), words);
     this.#box.show(
       make("p", { part: "report", dir: "auto" }, say(how, { report: quoted(labelText(report)) })),
       make("ul", { part: "words" }, ...rows),

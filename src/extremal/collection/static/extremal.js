@@ -5,9 +5,8 @@
 //   await mechanism.verify();                  // throws unless the file keeps its promise, in exact arithmetic
 //   const report = mechanism.draw("never");    // send this, and nothing else
 //
-// No dependencies. It reads no clock, sends nothing and needs no network; only drawOnce() stores anything, the report.
-// The file format, the tables and the draws are specified in the page "file format" of extremal's documentation; Python
-// draws the same reports from the same random words, bit for bit. Licence: Apache-2.0.
+// It reads no clock, sends nothing and needs no network; only drawOnce() stores anything, the report. The page "file
+// format" of extremal's documentation specifies it; Python draws the same from the same words. Licence: Apache-2.0.
 
 const BITS = 62n;
 const WHOLE = 1n << BITS;

@@ -1,28 +1,36 @@
 // The survey on the device of the person who answers. What they choose lives in the state of the inputs and nowhere
-// else: it is read once, when the report is drawn, and erased. What is kept and sent is the report.
+// else: it says which question comes next, is read once more when the report is drawn, and is erased. All languages are
+// loaded, and which one is shown is neither kept nor sent.
 //
-// The order is draw, keep, show, send; the draw is part of the step that keeps it. A reload before that finds nothing drawn
-// that anybody has seen; a reload after it finds the report. It is kept for the whole site under the id of the survey: no
-// reload, crash, second tab, other path, corrected text or new mechanism leads to a second one.
+// The order is decide, draw, keep, show, send; the draw is part of the step that keeps it. A reload before that finds
+// nothing drawn, a reload after it the report. It is kept for the whole site under the id of the survey: no reload, crash,
+// second tab, other path, corrected text or new mechanism leads to a second one.
+
+import { kept, load } from "./extremal.js";
+import { add } from "./start.js";
+import { labelText, make, people, quoted, rounded, rulesOut, senders, sendings, speaker } from "./words.js";
 
 const TIMEOUT = 30e3; // of one attempt to send
 const LONGEST_WAIT = 60e3; // between two attempts
-const INSECURE = "This page did not come over https. Anybody on the way could have changed it, so it makes no report. " +
-  "Nothing has been sent. Please open the link that begins with https://, or tell those who sent you here.";
-const FRAMED = "This page was opened inside another page, which could watch it. Nothing has been sent. Please open it in a " +
-  "tab of its own.";
-const CHANGED = "The survey has changed since this device made its report. It keeps that report and makes no second one.";
-const OLD = "This browser is too old for this survey: it cannot make a private report. " +
-  "Nothing has been sent. Please use a current browser.";
-const INDEPENDENT = "if what you choose is independent from item to item";
+const CERTAIN = 20; // a guess that gets so many times as likely to be right may be all but certain
+const MANY = 12; // answers whose chances are not shown unasked
+const NOT_ASKED = "not asked"; // the answer to a private question that was skipped
+const PARTS = ["other", "intro", "declined", "questions", "confirm", "report", "done"];
 
-const $ = (id) => document.getElementById(id);
+export const $ = (id) => document.getElementById(id);
 
-let survey;
+export let survey;
 let questions; // the survey's, each with its verified mechanisms
-let kept; // of extremal.js: what this browser keeps, and changes to it
-let record = null; // what it keeps about this person: {body, state, drawn}; body is the text that is sent, never an answer
+let sections;
+let pages; // lists of numbers of questions
+let at = 0; // the page that is shown
+let catalogues = {}; // the page's own sentences, by language
+export let words; // those of the language that is shown: {lang, say, number}
+export let record = null; // what it keeps about this person: {body, state, drawn}; body is the text that is sent, never an answer
 let records = {}; // about everybody who answered this survey here, by their invitations
+export let field = null; // in field mode {queue, current}: the reports that wait, and the record of who answers now
+export const modes = {}; // what other scripts add
+let others = false; // whether this device has answered other surveys
 let channel; // to the other tabs
 let token = "";
 let another = false; // somebody said that they are not the person whose report is kept
@@ -31,60 +39,105 @@ let busy = false;
 let fresh = false; // whether the report was drawn since this page was loaded
 let timer;
 
-/** An element; its children are text or elements, never markup. */
-function make(tag, properties, ...children) {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
+export const say = (...given) => words.say(...given);
+
+function told(thing, key) {
+  const there = (thing.words || {})[words.lang] || {};
+  return there[key] === undefined ? thing[key] : there[key];
 }
 
-/** Shows one part of the page and moves the reader to its heading. */
-function show(id) {
-  for (const part of ["other", "intro", "questions", "confirm", "report", "done"]) $(part).hidden = part !== id;
-  const heading = id === "questions" ? $("fields").querySelector("input") : $(`${id}-title`);
+export function show(id) {
+  for (const part of PARTS) $(part).hidden = part !== id;
+  const heading = id !== "questions" ? $(`${id}-title`)
+    : $("where").textContent ? $("where") : $("fields").querySelector("div:not([hidden]) input");
   scrollTo(0, 0);
   if (heading) heading.focus({ preventScroll: true });
 }
 
-function notice(text, kind = "") {
-  $("notices").append(make("p", { className: `notice ${kind}`, dir: "auto" }, text));
+function shown() {
+  return PARTS.find((part) => !$(part).hidden);
 }
 
-function stop(text) {
+export function notice(text, kind = "", properties = {}) {
+  $("notices").append(make("p", { className: `notice ${kind}`, dir: "auto", ...properties }, text));
+}
+
+function stop(text, detail = "") {
   show("");
   notice(text, "wrong");
+  if (detail) notice(detail, "small", { lang: "en", dir: "ltr" });
+}
+
+// ---- Languages
+
+export function speak(lang) {
+  words = speaker(lang, catalogues[lang] || {}, catalogues.en);
+  Object.assign(document.documentElement, { lang, dir: say("direction") });
+  for (const element of document.querySelectorAll("[data-text]")) element.textContent = say(element.dataset.text);
+  $("language").setAttribute("aria-label", say("language"));
+  $("questions").setAttribute("aria-label", survey ? told(survey, "title") : "");
+}
+
+function choose(lang) {
+  const checked = [...$("fields").querySelectorAll("input")].map((input) => input.checked);
+  const part = shown();
+  speak(lang);
+  $("notices").textContent = $("missing").textContent = "";
+  introduce(checked);
+  if (record) describe();
+  if (part === "confirm") decide();
+  if (part === "done") thank();
+  if (modes.tell) modes.tell();
+}
+
+/** Offers the languages of the survey; the first is one that the browser has. */
+export function offer(languages) {
+  const own = navigator.languages.map((tag) => tag.split("-")[0]);
+  const first = [...navigator.languages, ...own].find((tag) => languages.includes(tag)) || languages[0];
+  $("language").hidden = languages.length < 2;
+  $("language").replaceChildren(...languages.map((lang) => make("option", { value: lang, lang, selected: lang === first },
+    catalogues[lang].name)));
+  $("language").onchange = ({ target }) => choose(target.value);
+  return first;
 }
 
 // ---- What this browser keeps
 
-/** Under which invitation the record stands; without invitations one person answers on a device, whoever it was. */
+/** Under which invitation the record stands; without them one person answers on a device. */
 function owner() {
   return survey.invitation || token in records ? token : Object.keys(records)[0] || "";
 }
 
-/** Reads what is kept, after change(), which may set `record`; tells whether there is something about other surveys. */
-async function keep(change = () => {}) {
-  const name = `survey ${survey.id}`;
+/** Reads what is kept, and changes it to what change() gives as `record` or `field`, in one step. */
+export async function keep(change = () => {}) {
+  const [name, mode] = [`survey ${survey.id}`, `field ${survey.id}`];
   const all = await kept((everything) => {
-    records = everything[name] || {};
-    record = records[owner()] || null;
-    change();
-    if (record) everything[name] = records = { ...records, [owner()]: record };
+    field = everything[mode] || null;
+    records = field ? {} : everything[name] || {};
+    record = (field ? field.current : records[owner()]) || null;
+    ({ record, field } = { record, field, ...change() });
+    if (field) everything[mode] = field = { ...field, current: record };
+    else delete everything[mode];
+    if (!field && record) everything[name] = records = { ...records, [owner()]: record };
   });
-  return Object.keys(all).some((other) => other !== name);
+  others = Object.keys(all).some((other) => other !== name && other !== mode);
 }
 
-/** Writes down what has become of the report, and tells the other tabs. A browser that cannot has kept the report. */
+/** Writes down what has become of the report, and tells the other tabs. */
 async function mark(state) {
   const before = record;
   let changed = false;
-  const change = () => {
-    record = record || before;
-    changed = record.state !== state && record.state !== "sent";
-    if (changed) record = { ...record, state };
-  };
-  await keep(change).catch(change);
+  await keep(() => {
+    const now = record || before;
+    changed = now.state !== state && now.state !== "sent";
+    const due = changed && state === "queued" && survey.hold ? { due: Date.now() + 1000 * survey.hold * random() } : {};
+    return { record: changed ? { ...now, state, ...due } : now };
+  }).catch(() => { record = { ...before, state }; });
   if (changed) channel.postMessage(survey.id);
+}
+
+export function random() {
+  return crypto.getRandomValues(new Uint32Array(1))[0] / 2 ** 32;
 }
 
 // ---- Loading: everything at once, the same for everybody.
@@ -93,28 +146,38 @@ async function get(address, integrity = "", tries = 3) {
   try {
     const answer = await fetch(address, { credentials: "omit", integrity });
     if (answer.ok) return await answer.text();
-  } catch {
-    // Networks of phones come and go.
-  }
+  } catch {} // networks of phones come and go
   if (tries === 1) throw new TypeError(`${address} is missing`);
   await new Promise((resolve) => { setTimeout(resolve, 1000); });
   return get(address, integrity, tries - 1);
 }
 
-function labelText(label) {
-  if (label === null || typeof label !== "object") return String(label);
-  return label.float || label.int || JSON.stringify(label);
+/** The catalogues that the page names in its head: "en sha256-…", those of the survey's languages and English. */
+async function learn(languages) {
+  const known = document.querySelector("meta[name=texts]").content.split(" ");
+  const needed = known.filter((lang, i) => i % 2 === 0 && (lang === "en" || languages.includes(lang)));
+  await Promise.all(needed.map(async (lang) => {
+    catalogues[lang] = JSON.parse(await get(`texts/${lang}.json`, known[known.indexOf(lang) + 1]));
+  }));
+}
+
+/** Whether a private question sends a report when it is skipped, too. */
+function hides(question) {
+  const { ask_if: condition, kind } = question;
+  return kind !== "clear" && Boolean(condition) && survey.questions.find(({ name }) => name === condition.question).kind !== "clear";
 }
 
 /** The question with its mechanisms, if they are what the survey says: verified, and about these answers. */
-async function prepare(load, question) {
+async function prepare(question) {
   const { kind, answers, form } = question;
   const mechanisms = await Promise.all(question.mechanisms.map(async (address) => load(await get(address))));
   for (const mechanism of mechanisms) await mechanism.verify();
-  const expected =
-    kind !== "several" ? answers
-    : form === "each" ? ["no", "yes"]
-    : Array.from({ length: 2 ** answers.length }, (_, i) => i.toString(2).padStart(answers.length, "0"));
+  const expected = [
+    ...(kind !== "several" ? answers
+      : form === "each" ? ["no", "yes"]
+      : Array.from({ length: 2 ** answers.length }, (_, i) => i.toString(2).padStart(answers.length, "0"))),
+    ...(hides(question) ? [NOT_ASKED] : []),
+  ];
   const wanted = kind === "clear" ? 0 : form === "each" ? answers.length : 1;
   const fits = (mechanism, i) => mechanism.digest === question.digests[i] &&
     JSON.stringify(mechanism.inputs.map(labelText).sort()) === JSON.stringify([...expected].sort());
@@ -125,101 +188,168 @@ async function prepare(load, question) {
 }
 
 async function begin() {
-  if (!window.isSecureContext) return stop(INSECURE);
-  if (window.top !== window) return stop(FRAMED);
-  const parts = [window.BigInt, window.crypto && crypto.getRandomValues && crypto.subtle, window.structuredClone];
-  if (!parts.every(Boolean)) return stop(OLD);
-  let load;
+  const [digest, ...languages] = document.querySelector("meta[name=survey]").content.split(" ");
   try {
-    const digest = document.querySelector("meta[name=survey]").content;
-    const [text, module] = await Promise.all([get(`survey.json?${encodeURIComponent(digest)}`, digest), import("./extremal.js")]);
-    ({ load, kept } = module);
+    const [, text] = await Promise.all([learn(languages), get(`survey.json?${encodeURIComponent(digest)}`, digest)]);
+    const own = navigator.languages.map((tag) => tag.split("-")[0]).find((lang) => lang in catalogues);
+    speak(languages.includes(own) ? own : "en");
+    const parts = [window.BigInt, window.crypto && crypto.getRandomValues && crypto.subtle, window.structuredClone];
+    if (!window.isSecureContext) return stop(say("insecure_page"));
+    if (window.top !== window) return stop(say("framed"));
+    if (!parts.every(Boolean)) return stop(say("old"));
     survey = JSON.parse(text);
     if (typeof survey.id !== "string" || !/^[\w-]{8,64}$/.test(survey.id)) throw new Error("It has no id.");
-    questions = await Promise.all(survey.questions.map((question) => prepare(load, question)));
+    questions = await Promise.all(survey.questions.map((question) => prepare(question)));
   } catch (error) {
-    if (error instanceof SyntaxError && !load) return stop(OLD); // extremal.js, in a browser that cannot read it
-    if (error instanceof TypeError || error instanceof SyntaxError) {
-      stop("The survey could not be loaded. Please check your connection. Nothing has been sent.");
-      $("notices").append(make("button", { type: "button", onclick: () => location.reload() }, "Try again"));
-      return undefined;
-    }
-    return stop(`This survey cannot be trusted, so you cannot answer it here. ${error.message} Nothing has been sent.`);
+    if (words && !(error instanceof TypeError || error instanceof SyntaxError)) return stop(say("untrusted_page"), error.message);
+    stop(words ? say("lost") : $("waiting").textContent);
+    return $("notices").append(make("button", { type: "button", onclick: () => location.reload() }, words ? say("retry") : "↻"));
   }
-  document.title = $("title").textContent = survey.title;
+  return open(languages);
+}
+
+async function open(languages) {
+  Object.assign(catalogues, survey.texts);
+  sections = survey.sections || [{ questions: [...questions.keys()] }];
+  pages = survey.pages === "question" ? questions.map((_, q) => [q]) : sections.map((section) => section.questions);
+  speak(offer(languages.length ? languages : ["en"]));
   if (survey.invitation) {
     token = (/^#([0-9a-f]{32})$/.exec(location.hash) || ["", ""])[1];
-    if (!token) return stop("This survey is by invitation. Please open the whole link that you were sent.");
+    if (!token) return stop(say("by_invitation"));
   }
-  let others;
   try {
-    others = await keep();
+    await keep();
   } catch (error) {
-    return stop(`${error.message} Nothing has been sent.`);
+    return stop(say("forgetful_page"));
   }
   channel = new BroadcastChannel("extremal");
   channel.onmessage = ({ data }) => data === survey.id && keep().then(() => record && resume(), () => {});
-  return resume() || introduce(others);
+  introduce();
+  if (survey.field) await add("field.js");
+  if (resume()) return undefined;
+  const [opens, closes] = [survey.opens, survey.closes].map((date) => date && new Date(date));
+  const day = (date) => date.toLocaleString(words.lang, { dateStyle: "long", timeStyle: "short" });
+  if (opens && Date.now() < opens) return stop(say("not_open", { date: day(opens) }));
+  if ((closes && Date.now() >= closes) || !await isOpen()) return stop(say("closed"));
+  return show("intro");
 }
 
-function introduce(others) {
-  $("introduction").textContent = survey.introduction || "";
-  $("contact").textContent = survey.contact ? `Contact: ${survey.contact}` : "";
-  const mechanisms = questions.flatMap((question) => question.mechanisms);
-  $("promise").hidden = mechanisms.length === 0;
-  $("open").hidden = questions.every((question) => question.kind !== "clear");
-  $("check").textContent = limits(questions.filter((question) => question.kind !== "clear"));
-  if (others) {
-    notice("This device has answered another survey at this address. If it asked you the same, note that two reports " +
-      "together can tell more about you than one.");
+async function isOpen() {
+  if (survey.post !== "reports" || field) return true;
+  return get("open.json", "", 1).then((text) => JSON.parse(text).open !== false, () => true);
+}
+
+// ---- Before anything is asked: what reports can tell, who gets them, and what is sent as it is
+
+export function introduce(checked = []) {
+  document.title = $("title").textContent = told(survey, "title");
+  $("introduction").textContent = told(survey, "introduction") || "";
+  const hidden = questions.filter(({ kind }) => kind !== "clear");
+  const clear = questions.filter(({ kind }) => kind === "clear");
+  const items = (lines) => lines.filter(Boolean).map((line) => make("li", { dir: "auto" }, line));
+  $("promise").hidden = !hidden.length;
+  if (hidden.length) {
+    const lines = [say("stays_page"), say("mixes"), ...total(hidden),
+      say(hidden.some(({ mechanisms }) => mechanisms.some(rulesOut)) ? "rules_out" : "rules_nothing")];
+    $("promises").replaceChildren(...items(lines));
+    $("check").textContent = limits(hidden);
   }
-  ask();
-  show("intro");
+  const [collector, contact] = [told(survey, "collector"), told(survey, "contact")];
+  $("facts").replaceChildren(...items([
+    clear.length ? say("sent_open", { questions: listed(clear) }) : "",
+    collector ? say("collector", { collector: `\u2068${collector}\u2069` }) : "",
+    contact ? say("contact", { contact: `\u2068${contact}\u2069` }) : "",
+  ]));
+  $("respondents").hidden = !survey.respondents;
+  if (survey.respondents) $("respondents").href = survey.respondents;
+  if (others && !$("notices").textContent) notice(say("second"));
+  if (!record) ask(checked);
 }
 
-/** What this device has checked, and what it has to take from the survey. */
+/** What everything together can tell, as the survey states it; of one question the device says it itself. */
+function total(hidden) {
+  const { epsilon, conditions, learned } = survey.together;
+  const [factor, alone] = [Math.exp(epsilon), hidden.length === 1 && !isStated(hidden[0])];
+  if (factor > CERTAIN) return [say("total_certain")];
+  const shares = Object.fromEntries(Object.entries(learned || {}).map(([key, x]) => [key, x.toLocaleString(words.lang)]));
+  return [
+    ...(alone ? [] : [say("total", { factor: rounded(factor, words.number) }), ...conditions.map((condition) => say(`if_${condition}`))]),
+    ...(learned ? [say("if_learned", shares)] : []),
+  ];
+}
+
+const listed = (asked) => asked.map((question) => quoted(told(question, "text"))).join(", ");
+
 function limits(asked) {
-  const limit = (level, among) => times(Math.exp(Math.max(...among.map(level))));
+  const limit = (level, among) => rounded(Math.exp(Math.max(...among.map(level))), words.number);
   const stated = asked.filter(isStated);
   const proved = asked.filter((question) => !isStated(question));
-  const sum = ({ mechanisms }) => mechanisms.reduce((level, mechanism) => level + mechanism.epsilon, 0);
+  const sum = ({ mechanisms }) => mechanisms.reduce((level, { epsilon }) => level + epsilon, 0);
   return [
-    proved.length ? "Checked just now by this device, in exact arithmetic: the report on one question makes no guess about " +
-      `your answer more than ${limit(sum, proved)} as likely to be right.` : "",
-    stated.length ? `For ${stated.map(({ text }) => `“\u2068${text}\u2069”`).join(", ")} the survey states: the reports on ` +
-      `all items make no guess about what you chose more than ${limit(({ level }) => level, stated)} as likely to be ` +
-      "right. This device has checked the report on each item by itself." : "",
-    "This holds for someone who knows only how common each answer is" +
-      `${asked.some(({ independent }) => independent) ? `, ${INDEPENDENT}` : ""}.`,
+    proved.length ? say("checked", { factor: limit(sum, proved) }) : "",
+    stated.length ? say("stated", {
+      questions: listed(stated), factor: limit(({ level }) => level, stated),
+    }) : "",
+    say("known"),
+    asked.some(({ independent }) => independent) ? say("if_items") : "",
   ].filter(Boolean).join(" ");
 }
 
 // ---- Asking
 
-function ask() {
-  $("fields").replaceChildren(...questions.map((question, q) => {
-    const { kind, help, answers, required } = question;
-    const text = questions.length > 1 ? `${q + 1}. ${question.text}` : question.text;
-    const several = kind === "several";
-    const choices = several ? [...answers, "None of these"]
-      : required || kind !== "clear" ? answers : [...answers, "I prefer not to answer"];
-    const field = make("fieldset", { id: `question-${q}` },
-      make("legend", { dir: "auto" }, text),
-      kind === "clear" ? make("span", { className: "mark open" }, "Not private: sent as it is")
-        : make("span", { className: "mark" }, "Private: stays on this device"));
-    if (help) field.append(make("p", { className: "small text", dir: "auto", id: `help-${q}` }, help));
-    if (help) field.setAttribute("aria-describedby", `help-${q}`);
-    if (several) field.append(make("p", { className: "small" }, "Choose all that apply."));
-    choices.forEach((choice, i) => field.append(make("label", {},
-      make("input", { type: several ? "checkbox" : "radio", name: `question-${q}`, value: i }),
-      make("span", { dir: "auto" }, choice))));
-    field.addEventListener("change", ({ target }) => {
-      field.className = "";
-      $("missing").textContent = "";
-      if (several) exclude(target, answers.length);
-    });
-    return field;
+function answerText(question, label) {
+  const name = labelText(label);
+  if (name === NOT_ASKED && hides(question)) return say("not_asked");
+  if (question.kind === "several" && question.form !== "each") {
+    return texts(question).filter((_, i) => name[i] === "1").join(", ") || say("none");
+  }
+  const place = question.answers.indexOf(name);
+  return place < 0 ? name : texts(question)[place];
+}
+
+/** The texts of a question's answers: brackets of numbers as the language writes them, and "I prefer not to say". */
+function texts(question) {
+  const edges = (question.brackets || []).map((edge) => words.number(edge));
+  return (told(question, "answers") || question.answers).map((text, i) => {
+    if (i > edges.length || !edges.length) return text === catalogues.en.prefer_not ? say("prefer_not") : text;
+    return say(i === 0 ? "below" : i === edges.length ? "from" : "between", { low: edges[i - 1], high: edges[i] });
+  });
+}
+
+function ask(checked = []) {
+  $("fields").replaceChildren(...sections.map((section) => {
+    const [title, text] = [told(section, "title"), told(section, "text")];
+    return make("div", { className: "section" },
+      ...(title ? [make("h2", { dir: "auto" }, title)] : []),
+      ...(text ? [make("p", { className: "text", dir: "auto" }, text)] : []),
+      ...section.questions.map((q) => wrapped(questions[q], q)));
   }));
+  $("fields").querySelectorAll("input").forEach((input, i) => { input.checked = checked[i] === true; });
+  refresh();
+}
+
+function wrapped(question, q) {
+  const { kind, required } = question;
+  const [before, help, text] = ["before", "help", "text"].map((key) => told(question, key));
+  const several = kind === "several";
+  const choices = [...texts(question), ...(several ? [say("none")] : required || kind !== "clear" ? [] : [say("prefer_not")])];
+  const field = make("fieldset", { id: `question-${q}` },
+    make("legend", { dir: "auto" }, questions.length > 1 ? `${words.number(q + 1)}. ${text}` : text),
+    kind === "clear" ? make("span", { className: "mark open" }, say("open_mark"))
+      : make("span", { className: "mark" }, say("private")));
+  if (help) field.append(make("p", { className: "small text", dir: "auto", id: `help-${q}` }, help));
+  if (help) field.setAttribute("aria-describedby", `help-${q}`);
+  if (several) field.append(make("p", { className: "small" }, say("several")));
+  choices.forEach((choice, i) => field.append(make("label", {},
+    make("input", { type: several ? "checkbox" : "radio", name: `question-${q}`, value: i, autocomplete: "off" }),
+    make("span", { dir: "auto" }, choice))));
+  field.addEventListener("change", ({ target }) => {
+    field.className = "";
+    $("missing").textContent = "";
+    if (several) exclude(target, question.answers.length);
+    refresh();
+  });
+  return make("div", { id: `ask-${q}` }, ...(before ? [make("p", { className: "text", dir: "auto" }, before)] : []), field);
 }
 
 /** "None of these" and the items exclude each other. */
@@ -234,72 +364,155 @@ function inputsOf(field) {
   return [...field.querySelectorAll("input")];
 }
 
-/** Whether every question has an answer; leads to the first that has none. */
-function complete() {
-  const lacking = questions.map((question, q) => {
-    const optional = question.kind === "clear" && !question.required;
+function chosen(q) {
+  const inputs = inputsOf($(`question-${q}`));
+  return questions[q].answers.filter((_, i) => inputs[i].checked);
+}
+
+/**
+ * Whether a question is "asked"; "skipped", which only this device knows, as a private answer decided it; or "out", which
+ * everybody may know, as it follows from what is sent as it is.
+ */
+function status(q) {
+  const { ask_if: condition } = questions[q];
+  const section = sections.find((one) => one.questions.includes(q));
+  if (section.ask_if && !meets(section.ask_if)) return "out";
+  if (!condition) return "asked";
+  const other = numberOf(condition.question);
+  if (status(other) === "out") return "out";
+  return meets(condition) ? "asked" : questions[other].kind === "clear" ? "out" : "skipped";
+}
+
+function numberOf(name) {
+  return questions.findIndex((question) => question.name === name);
+}
+
+function meets({ question, answers }) {
+  const other = numberOf(question);
+  return status(other) === "asked" && chosen(other).some((name) => answers.includes(name));
+}
+
+function refresh() {
+  const open = pages.map((page) => page.filter((q) => status(q) === "asked"));
+  const now = open[at];
+  questions.forEach((_, q) => { $(`ask-${q}`).hidden = !now.includes(q); });
+  for (const section of $("fields").children) section.hidden = [...section.children].every((part) => part.hidden || !part.id);
+  const used = open.map((page, i) => (page.length ? i : -1)).filter((i) => i >= 0);
+  const values = { page: words.number(used.indexOf(at) + 1), pages: words.number(used.length) };
+  $("where").textContent = pages.length > 1 ? say("page_of", values) : "";
+  return used;
+}
+
+/** The next page with something to ask, or the last one; goes back to the beginning, and on to the decision. */
+function go(step) {
+  const used = refresh();
+  const next = used[used.indexOf(at) + step];
+  $("missing").textContent = "";
+  if (next === undefined) return step > 0 ? decide() : show("intro");
+  at = next;
+  refresh();
+  return show("questions");
+}
+
+function start() {
+  [at] = pages.map((page, i) => (page.some((q) => status(q) === "asked") ? i : -1)).filter((i) => i >= 0);
+  refresh();
+  show("questions");
+  if (!history.state) history.pushState("asked", ""); // one entry for everybody: Back turns a page of the survey, and goes no further
+}
+
+/** Whether every question that is asked, on this page or on all, has an answer; leads to the first that has none. */
+function complete(among) {
+  const lacking = questions.map(({ kind, required }, q) => {
     const field = $(`question-${q}`);
-    const lacks = !optional && !inputsOf(field).some((input) => input.checked);
+    const optional = kind === "clear" && !required;
+    const lacks = among.includes(q) && !optional && status(q) === "asked" && !inputsOf(field).some((input) => input.checked);
     field.className = lacks ? "lacking" : "";
     return lacks;
   });
   const first = lacking.indexOf(true);
   if (first < 0) return true;
-  $("missing").textContent = questions.length > 1 ? `Please answer question ${first + 1}.` : "Please choose an answer.";
+  at = pages.findIndex((page) => page.includes(first));
+  refresh();
+  show("questions");
+  $("missing").textContent = questions.length > 1 ? say("please_answer", { number: words.number(first + 1) }) : say("please_choose");
   inputsOf($(`question-${first}`))[0].focus();
   return false;
 }
 
+/** What each answer would send, beside the choice to send: the same for everybody. */
+function decide() {
+  if (!complete([...questions.keys()])) return;
+  $("sendings").replaceChildren(...questions.filter(({ kind }) => kind !== "clear").map((question) => {
+    const { mechanisms, form, answers } = question;
+    const few = mechanisms.every(({ inputs }) => inputs.length <= MANY);
+    const rows = mechanisms.flatMap((mechanism, k) => sendings(mechanism, words).map((sent, i) => {
+      const label = labelText(mechanism.inputs[i]);
+      const text = form === "each" ? `${texts(question)[k]}: ${label}` : answerText(question, label);
+      return make("li", {}, make("b", { dir: "auto" }, text), " — ", sent);
+    }));
+    return make("details", { open: few && mechanisms.length * answers.length <= MANY, className: "card" },
+      make("summary", { dir: "auto" }, told(question, "text")), make("ul", {}, ...rows));
+  }));
+  show("confirm");
+}
+
 // ---- Drawing
 
-/** What is sent for one question. For a private one this is the only place where an answer is read. */
+/** What is sent for one question. For a private one this is the only place where an answer is drawn from. */
 function drawn(question, q) {
-  const checked = inputsOf($(`question-${q}`)).map((input) => input.checked);
   const { kind, answers, form, mechanisms } = question;
   const draw = (mechanism, answer) => mechanism.draw(mechanism.inputs.find((label) => labelText(label) === answer));
+  const now = status(q);
+  if (now === "out") return null;
+  if (now === "skipped") return draw(mechanisms[0], NOT_ASKED);
+  const names = chosen(q);
   if (kind === "several") {
-    const bits = answers.map((_, i) => (checked[i] ? 1 : 0));
+    const bits = answers.map((name) => (names.includes(name) ? 1 : 0));
     return form === "each" ? mechanisms.map((mechanism, i) => draw(mechanism, ["no", "yes"][bits[i]]))
       : draw(mechanisms[0], bits.join(""));
   }
-  const answer = answers[checked.indexOf(true)];
-  return kind === "clear" ? (answer === undefined ? null : answer) : draw(mechanisms[0], answer);
+  return kind === "clear" ? (names.length ? names[0] : null) : draw(mechanisms[0], names[0]);
 }
 
 /** Draws and keeps the report in one step, unless one is kept already, and erases the answers. */
 async function draw() {
-  if (!record && !complete()) return show("questions"); // Back and forward have erased them
+  if (!record && !complete([...questions.keys()])) return undefined; // Back and forward have erased them
   try {
     await keep(() => {
-      if (record || (Object.keys(records).length && !another)) return;
+      if (record || (Object.keys(records).length && !another)) return {};
       const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0"));
       const reports = Object.fromEntries(questions.map((question, q) => [question.name, drawn(question, q)]));
       const body = { survey: survey.digest, id: id.join(""), reports };
       if (token) body.token = token;
       fresh = true;
-      record = { body: JSON.stringify(body), state: "drawn", drawn: digests() };
+      return { record: { body: JSON.stringify(body), state: "drawn", drawn: digests() } };
     });
   } catch (error) {
     record = null;
-    $("questions").reset();
-    return stop(`${error.message} Nothing has been sent.`);
+    forgetAnswers();
+    return stop(say("forgetful_page"));
   }
   channel.postMessage(survey.id);
   return resume();
 }
 
+export function forgetAnswers() {
+  $("questions").reset();
+  $("fields").replaceChildren();
+}
+
 /** Goes on where the record says; false if nothing was drawn yet. */
 function resume() {
   if (!record && (another || !Object.keys(records).length)) return false;
-  $("questions").reset();
-  $("fields").replaceChildren();
+  forgetAnswers();
   if (!record) {
     show("other");
     return true;
   }
-  if (record.body) describe(record);
+  if (record.body) describe();
   if (record.state === "sent") {
-    finish(record);
+    finish();
   } else {
     $("progress").textContent = "";
     show("report");
@@ -310,34 +523,25 @@ function resume() {
 
 // ---- Explaining
 
-/** A factor, rounded up as everywhere in the package: two decimals, and near 1 two digits of what it adds. */
-function times(factor) {
-  const added = factor - 1;
-  const decimals = added >= 0.1 || added < 1e-12 ? 2 : 1 - Math.floor(Math.log10(added));
-  const whole = Math.ceil(added * 10 ** decimals - 1e-8);
-  return `${Number((1 + whole / 10 ** decimals).toFixed(decimals))} times`;
-}
-
-/** A probability as a percentage that never hides what is certain or ruled out. */
 function percent(p) {
-  if (p === 0) return "ruled out";
-  if (p === 1) return "certain";
-  const rounded = Math.round(100 * p);
-  return rounded === 0 ? "under 1%" : rounded === 100 ? "over 99%" : `${rounded}%`;
+  return p === 0 ? say("gone") : p === 1 ? say("sure") : `${people(p, words)}%`;
 }
 
-/** For every answer or item: its text and its probability before and after the report is known. */
-function tells({ kind, answers, form, mechanisms }, report) {
-  if (kind !== "several") return mechanisms[0].reveals(report).map((row) => ({ ...row, text: labelText(row.answer) }));
+/** For every answer or item its text, and its probability before and after the report. */
+function tells(question, report) {
+  const { kind, form, mechanisms } = question;
+  if (kind !== "several") {
+    return mechanisms[0].reveals(report).map((row) => ({ ...row, text: answerText(question, row.answer) }));
+  }
   const share = (rows, which, has) => rows.reduce((sum, row) => sum + (has(row.answer) ? row[which] : 0), 0);
-  return answers.map((text, i) => {
+  return texts(question).map((text, i) => {
     const rows = form === "each" ? mechanisms[i].reveals(report[i]) : mechanisms[0].reveals(report);
     const has = (label) => (form === "each" ? label === "yes" : labelText(label)[i] === "1");
     return { text, before: share(rows, "before", has), after: share(rows, "after", has) };
   });
 }
 
-/** Whether items depend on each other: then only the survey knows what the reports on all of them tell together. */
+/** Whether items depend on each other: then only the survey knows what all of their reports tell. */
 function isStated({ form, independent }) {
   return form === "each" && !independent;
 }
@@ -350,61 +554,58 @@ function leak({ form, mechanisms }, report) {
 }
 
 function explain(question, report) {
+  const { form, kind, mechanisms } = question;
   const rows = tells(question, report);
-  const several = question.kind === "several";
-  const named = (row) => `${several ? "that you chose " : ""}“\u2068${row.text}\u2069”`; // isolated: it may run right to left
-  const most = rows.reduce((a, b) => (b.after / b.before > a.after / a.before ? b : a));
-  const gone = rows.filter((row) => row.after === 0).map(named);
-  const mixed = question.form === "joint" && question.mechanisms[0].reveals(report).some((row) => row.after === 0);
+  const gone = rows.filter((row) => row.after === 0).map(({ text }) => quoted(text));
+  const mixed = form === "joint" && mechanisms[0].reveals(report).some((row) => row.after === 0);
+  const factor = rounded(isStated(question) ? Math.exp(question.level) : leak(question, report), words.number);
   const sentences = [
-    most.after > most.before
-      ? `With this report it looks more likely ${several ? "" : "that your answer is "}${named(most)}: ` +
-        `${percent(most.after)} instead of ${percent(most.before)}.`
-      : `With this report ${several ? "nothing in the list" : "no answer"} looks more likely than before.`,
-    gone.length ? `It rules out ${gone.join(", ")}.` : mixed ? "It rules out some combinations." : "",
-    isStated(question)
-      ? "These figures are from the report on each item by itself. The survey states: all of them together make no guess " +
-        `about what you chose more than ${times(Math.exp(question.level))} as likely to be right.`
-      : `It makes no guess about your answer more than ${times(leak(question, report))} as likely to be right` +
-        `${question.independent ? `, ${INDEPENDENT}` : ""}.`,
+    gone.length ? say("ruled_out", { answers: gone.join(", ") }) : mixed ? say("ruled_mixed") : "",
+    say(isStated(question) ? "makes_stated" : "makes", { factor }),
+    question.independent ? say("if_items") : "",
   ];
+  const cells = (tag, ...texts) => texts.map((text) => make(tag, {}, text));
   const table = make("table", {},
-    make("thead", {}, make("tr", {}, ...[several ? "You chose" : "Your answer is", "Before", "With it"]
-      .map((text) => make("th", { scope: "col" }, text)))),
-    make("tbody", {}, ...rows.map((row) => make("tr", {}, make("th", { scope: "row", dir: "auto" }, row.text),
-      make("td", {}, percent(row.before)), make("td", {}, percent(row.after))))));
-  const said = question.form === "each" ? question.answers.map((item, i) => `\u2068${item}\u2069: ${labelText(report[i])}`).join("; ")
-    : typeof report === "number" ? `number ${report}` : labelText(report);
+    make("thead", {}, make("tr", {}, ...cells("th", say(kind === "several" ? "chose" : "answer_is"), say("before"), say("with_it")))),
+    make("tbody", {}, ...rows.map(({ text, before, after }) => make("tr", {}, make("th", { scope: "row", dir: "auto" }, text),
+      ...cells("td", percent(before), percent(after))))));
+  const said = form !== "each" ? quoted(labelText(report))
+    : texts(question).map((item, i) => `\u2068${item}\u2069: ${labelText(report[i])}`).join("; ");
+  const all = form === "each" || mechanisms[0].inputs.length > MANY ? []
+    : senders(mechanisms[0], report, (label) => answerText(question, label), words);
   return [
-    make("p", { dir: "auto" }, "Report: ", make("b", { dir: "auto" }, said)),
-    make("p", { dir: "auto" }, sentences.filter(Boolean).join(" ")),
-    make("details", {}, make("summary", {}, "How likely each answer looks"), table),
+    make("p", { className: "chance" }, say("chance", { report: said })),
+    ...(all.length ? [make("ul", {}, ...all)] : []),
+    make("p", {}, sentences.filter(Boolean).join(" ")),
+    make("details", {}, make("summary", {}, say("how_likely")), table),
   ];
 }
 
-/** The digests of each question's mechanisms. */
 function digests() {
   return Object.fromEntries(questions.map(({ name, mechanisms }) => [name, mechanisms.map(({ digest }) => digest).join()]));
 }
 
-function describe({ body, drawn }) {
+export function describe() {
+  const { body, drawn: made } = record;
+  if (!body) return;
   const sent = JSON.parse(body);
   const now = digests();
   $("reports").replaceChildren(...Object.entries(sent.reports).map(([name, report]) => {
-    const question = questions.find((other) => other.name === name);
-    const as = (text, value) => make("p", { dir: "auto" }, text, make("b", {}, value));
-    return make("div", { className: "card" }, make("h3", { dir: "auto" }, question ? question.text : name),
-      ...(question && question.kind === "clear" && drawn[name] === now[name]
-        ? [as("Answer, sent as it is: ", report === null ? "none" : String(report))]
-        : survey.learns && !fresh ? [as("Report: ", JSON.stringify(report))] // the same for all: it shows no stage
-          : drawn[name] !== now[name] ? [as("Report, made for an earlier version of this question: ", JSON.stringify(report))]
+    const question = questions[numberOf(name)];
+    const answer = () => (report === null ? "—" : quoted(answerText(question, report)));
+    return make("div", { className: "card" }, make("h3", { dir: "auto" }, question ? told(question, "text") : name),
+      ...(question && made[name] === now[name] && (question.kind === "clear" || report === null)
+        ? [make("p", {}, say("as_it_is", { answer: answer() }))]
+        : survey.learns && !fresh ? [make("p", {}, JSON.stringify(report))] // the same for all: it shows no stage
+          : made[name] !== now[name] ? [make("p", {}, say("earlier", { report: JSON.stringify(report) }))]
             : explain(question, report)));
   }));
-  const known = "“Likely” is meant for someone who knows only how common each answer is, and sees this report.";
-  $("together").textContent = (sent.survey !== survey.digest && !survey.learns ? [CHANGED]
-    : [questions.some(({ kind }) => kind !== "clear") ? known : "", survey.together]).filter(Boolean).join("\n");
+  const hidden = questions.filter(({ kind }) => kind !== "clear");
+  $("together").textContent = (sent.survey !== survey.digest && !survey.learns ? [say("changed_page")]
+    : hidden.length ? [say("likely"), ...total(hidden)] : []).join("\n");
   $("body").textContent = body;
-  if (survey.post === null) $("send").textContent = "Save my report as a file";
+  $("send").textContent = say(field ? "hand_in" : survey.post === null ? "save_file" : "send_page");
+  $("report-title").textContent = say(record.state !== "sent" ? "report_title" : survey.post === null ? "in_file" : "was_sent");
 }
 
 // ---- Sending
@@ -416,7 +617,7 @@ function save(name, text, type) {
 }
 
 /** "accepted", "refused: why", or "later" where the report may or may not have arrived. */
-async function post(body) {
+export async function post(body) {
   const abort = new AbortController();
   const limit = setTimeout(() => abort.abort(), TIMEOUT);
   try {
@@ -436,75 +637,82 @@ async function post(body) {
 }
 
 /** How the sending goes, below a report that may be longer than the screen. */
-function tell(text) {
-  if ($("progress").textContent === text) return;
-  $("progress").textContent = text;
+function tell(text, detail = "") {
+  if ($("progress").textContent === text + detail) return;
+  $("progress").replaceChildren(text, make("span", { lang: "en", dir: "auto" }, detail));
   $("progress").scrollIntoView({ block: "nearest" });
 }
 
 async function send() {
-  if (busy || record.state === "sent") return;
+  if (busy || record.state === "sent") return undefined;
+  if (field) return modes.handIn();
   if (survey.post === null) {
     save(`report-${JSON.parse(record.body).id.slice(0, 8)}.json`, record.body, "application/json");
-    finish(record);
-    return;
+    return finish();
   }
   busy = true;
   clearTimeout(timer);
   $("sending").hidden = true;
   $("drawn").hidden = true;
-  if (!attempts) tell("Sending…");
+  if (!attempts) tell(say("sending"));
   await mark("queued");
+  const early = record.due - Date.now();
+  if (early > 0) return again(early, say("holding", { minutes: words.number(Math.ceil(survey.hold / 60)) }));
   const result = record.state === "sent" ? "accepted" : await post(record.body); // another tab was faster
   if (result !== "later") await mark(result === "accepted" ? "sent" : "drawn");
   busy = false;
-  if (record.state === "sent") {
-    finish(record);
-  } else if (result === "later") {
-    tell("Your report has not been confirmed yet. Your device keeps it and tries again by itself: " +
-      "keep this page open, or come back to it later. It counts once, however often it is sent.");
-    timer = setTimeout(send, Math.min(LONGEST_WAIT, 1000 * 2 ** attempts) * (0.5 + Math.random() / 2));
+  if (record.state === "sent") return finish();
+  if (result === "later") {
     attempts += 1;
-  } else {
-    $("sending").hidden = false;
-    tell(`Your report was not accepted. ${result.slice(9)}`);
+    return again(Math.min(LONGEST_WAIT, 500 * 2 ** attempts) * (0.5 + Math.random() / 2), say("waits"));
   }
+  $("sending").hidden = false;
+  return tell(say("refused"), ` ${result.slice(9)}`);
+}
+
+function again(wait, text) {
+  busy = false;
+  tell(text);
+  timer = setTimeout(send, wait);
 }
 
 function sendNow() {
-  if (record && record.state === "queued") send();
+  if (record && record.state === "queued" && !(record.due > Date.now())) send();
 }
 
-function finish({ body }) {
+function finish() {
   const file = survey.post === null;
-  $("thanks").textContent = !file ? "Your report has arrived. Your private answers never left this device."
-    : `Your report is saved as a file. Please send that file${survey.contact ? ` to ${survey.contact}` : " on"}. ` +
-      "Your private answers are not in it.";
-  for (const part of ["number", "receipt", "look", "forget"]) $(part).hidden = !body;
-  $("receipt").hidden = $("forget").hidden = !body || file;
-  if (body) $("id").textContent = JSON.parse(body).id;
+  if (record.body) describe();
+  thank();
+  for (const part of ["number", "receipt", "look", "forget"]) $(part).hidden = !record.body;
+  $("receipt").hidden = $("forget").hidden = !record.body || file;
   $("sending").hidden = !file;
   $("drawn").hidden = true;
   $("back").hidden = false;
   $("progress").textContent = "";
-  $("report-title").textContent = file ? "This is what is in the file" : "This was sent";
+  if (file) $("report-title").textContent = say("in_file");
   show("done");
+}
+
+export function thank() {
+  const contact = survey.post === null && told(survey, "contact");
+  $("thanks").textContent = say(field ? "handed_in" : survey.post === null ? "saved" : "arrived") +
+    (contact ? ` ${say("contact", { contact: `\u2068${contact}\u2069` })}` : "");
+  if (record && record.body) $("number").textContent = say("code", { code: JSON.parse(record.body).id });
 }
 
 function receipt() {
   const { id, reports, survey: digest } = JSON.parse(record.body);
-  const texts = Object.fromEntries(questions.map((question) => [question.name, question.text]));
+  const texts = Object.fromEntries(questions.map((question) => [question.name, told(question, "text")]));
   const lines = Object.entries(reports).map(([name, report]) => `${texts[name] || name}\n  ${JSON.stringify(report)}`);
   save(`receipt-${id.slice(0, 8)}.txt`,
-    `Receipt: ${survey.title}\n\nReceipt code ${id}\nSurvey ${digest}\n\nWhat was sent:\n${lines.join("\n")}\n`,
-    "text/plain");
+    `${told(survey, "title")}\n\n${say("code", { code: id })}\n${digest}\n\n${say("was_sent")}\n${lines.join("\n")}\n`, "text/plain");
 }
 
-/** Keeps only that this device has answered. */
 async function forget() {
-  await keep(() => { record = { state: "sent" }; });
-  for (const part of ["reports", "id", "body"]) $(part).textContent = "";
-  finish(record);
+  await keep(() => ({ record: { state: "sent" } }));
+  for (const part of ["reports", "number", "body"]) $(part).textContent = "";
+  finish();
   channel.postMessage(survey.id);
 }
 
@@ -516,9 +724,18 @@ function onClick(id, action) {
 onClick("another", () => {
   another = true;
   introduce();
+  show("intro");
 });
-onClick("start", () => show("questions"));
+onClick("start", start);
+onClick("decline", () => show("declined"));
+onClick("return", () => show("intro"));
+onClick("previous", () => go(-1));
 onClick("change", () => show("questions"));
+onClick("refuse", () => {
+  forgetAnswers();
+  ask();
+  show("declined");
+});
 onClick("draw", draw);
 onClick("send", send);
 onClick("receipt", receipt);
@@ -527,7 +744,13 @@ onClick("back", () => show("done"));
 onClick("forget", forget);
 $("questions").addEventListener("submit", (event) => {
   event.preventDefault();
-  if (complete()) show("confirm");
+  if (complete(pages[at])) go(1);
+});
+addEventListener("popstate", () => {
+  if (!["questions", "confirm"].includes(shown())) return;
+  if (shown() === "confirm") show("questions");
+  else go(-1);
+  if (shown() !== "intro") history.pushState("asked", "");
 });
 addEventListener("online", sendNow);
 addEventListener("visibilitychange", () => document.hidden || sendNow());

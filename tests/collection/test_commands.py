@@ -72,6 +72,7 @@ def test_the_form_is_a_folder_of_files_for_any_host(here):
         == {
             "index.html",
             "start.js",
+            "texts/en.json",
             "form.js",
             "form.css",
             "words.js",

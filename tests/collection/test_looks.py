@@ -80,6 +80,9 @@ def test_every_step_can_be_read_reached_and_named_on_a_phone(browser, site):
     page.goto(site.address)
     page.wait_for_selector("#start:visible")
     looks_right("1-introduction")
+    page.click("#decline")
+    looks_right("1-declined")
+    page.click("#return")
     page.click("#start")
     page.click("text=Continue")
     looks_right("2-lacking")
@@ -89,7 +92,7 @@ def test_every_step_can_be_read_reached_and_named_on_a_phone(browser, site):
     page.click("text=Continue")
     looks_right("4-confirm")
     page.click("#draw")
-    for details in page.locator("details").all():
+    for details in page.locator("#report details").all():
         details.locator("summary").click()
     looks_right("5-report")
     site.replies.append((503, {"error": "full"}, False))

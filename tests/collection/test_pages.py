@@ -70,7 +70,7 @@ def test_the_survey_of_the_page_is_valid_and_its_commands_run(tmp_path, monkeypa
     blocks = BLOCK.findall(PAGE)
     (survey,) = [code for kind, code in blocks if kind == "toml"]
     Path("survey.toml").write_text(survey, encoding="utf-8")
-    assert len(commands(code for kind, code in blocks if kind == "sh")) == 3
+    assert len(commands(code for kind, code in blocks if kind == "sh")) == 4
     assert Path("form/index.html").exists()
 
 

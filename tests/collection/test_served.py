@@ -13,11 +13,12 @@ import pytest
 
 pytest.importorskip("starlette")
 
+from extremal.collection.catalogues import LANGUAGES
 from extremal.collection.designs import check
 from extremal.collection.learning import go_on
-from extremal.collection.page import write_form
+from extremal.collection.page import page_of, sentences, write_form
 from extremal.collection.results import results
-from extremal.collection.server import STATIC, Settings, running
+from extremal.collection.server import Settings, running
 from extremal.collection.store import Submission, create_store
 from extremal.collection.survey import parse_survey
 from tests.support.browser import DESKTOP, PHONE, Device, barriers, screenshot, until
@@ -303,12 +304,16 @@ def test_the_static_folder_gives_a_file_that_fits_the_survey(published, device, 
 
 
 def test_the_page_is_light(published):
-    """What a phone loads: readable sources, no build step."""
-    own = {name: (STATIC / name).read_bytes() for name in ("form.html", "form.css", "form.js")}
-    assert sum(map(len, own.values())) < 34_000
-    module = (STATIC / "extremal.js").read_bytes()
-    assert len(module) < 16_000
-    assert sum(len(gzip.compress(text)) for text in [*own.values(), module]) < 20_000
+    """What a phone loads for an English survey beside its questions and probabilities: readable, no build step."""
+    own = {name: text.encode() for name, text in page_of(published, "reports").files.items()}
+    code = [
+        text for name, text in own.items() if name != "survey.json" and not name.startswith("mechanisms/")
+    ]
+    assert len(code) == 7
+    assert sum(map(len, code)) < 70_000
+    assert sum(len(gzip.compress(text)) for text in code) < 25_000
+    for lang in LANGUAGES:
+        assert len(gzip.compress(sentences(lang).encode())) < 4_000
 
 
 def test_a_form_on_another_host_posts_to_the_server(published, device, tmp_path):

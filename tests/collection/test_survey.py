@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import shutil
 import subprocess
 import sys

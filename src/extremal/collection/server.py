@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import hmac
 import json
 import logging
@@ -19,6 +20,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +102,13 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
     async def file(request: Request) -> Response:
         path = request.url.path
         text = site.text(path, request.url.query)
-        return Response(text, media_type=MEDIA.get(Path(path).suffix, "text/html"))
+        packed = "gzip" in request.headers.get("accept-encoding", "")
+        headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
+        content = compressed(text) if packed else text
+        return Response(content, media_type=MEDIA.get(Path(path).suffix, "text/html"), headers=headers)
+
+    async def is_open(request: Request) -> Response:
+        return JSONResponse({"open": await asyncio.to_thread(store.takes_reports)})
 
     async def submission_in(body: bytes) -> Submission:
         try:
@@ -116,6 +125,8 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
         limits.check(request.client.host if request.client else None)
         if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refusal(415, "A report must be sent as application/json.")
+        if store.published.early(datetime.now(UTC)):
+            raise Refusal(403, "This survey has not begun.")
         submission = await submission_in(await read_report(request.stream(), headers))
         verdict = await inbox.put(submission)
         if verdict is not Verdict.ACCEPTED:
@@ -140,6 +151,7 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
     routes = [
         Route("/reports", post, methods=["POST"]),
         *(Route(path, file) for path in site.paths),
+        Route("/open.json", is_open),
         Route("/results.json", results_json),
         Route("/reports.csv", reports_csv),
     ]
@@ -151,6 +163,12 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
         allowed: Any = {"allow_methods": ["POST"], "allow_headers": ["content-type"]}
         app.add_middleware(CORSMiddleware, allow_origins=sorted(settings.origins), **allowed)
     return protected(app)
+
+
+@lru_cache(64)
+def compressed(text: str) -> bytes:
+    """The text for browsers that take it packed, the same bytes each time."""
+    return gzip.compress(text.encode(), mtime=0)
 
 
 def protected(app: ASGIApp) -> ASGIApp:

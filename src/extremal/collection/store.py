@@ -33,6 +33,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
@@ -48,6 +49,7 @@ HEX = re.compile(r"[0-9a-f]{32}")
 FIVE = 5  # no look at the results differs from another one by fewer reports
 LARGEST_BATCH = 500  # submissions in one transaction
 FIRST = "1"  # the number of the mechanisms that a survey begins with
+COUNT = "SELECT (SELECT count(*) FROM reports) + (SELECT count(*) FROM waiting)"
 CLOSED = "SELECT value FROM survey WHERE name = 'closed'"
 CHANCE = secrets.SystemRandom()
 
@@ -219,18 +221,15 @@ class Store:
         new: dict[str, Report] = {}
         with self._alone() as (session, waiting):
             known = waiting | _contents(session, {s.id for s in batch})
-            closed = session.value(CLOSED) is not None
+            room = self._room(session)
             spent: set[str] = set()
-            for s in batch if not closed else ():
+            for s in batch if room else ():
                 if s.id not in known and s.id not in fresh and not (s.invitation and s.invitation in spent):
                     fresh[s.id] = s
                     spent |= {s.invitation} if s.invitation else set()
             allowed = _spend(session, spent)
-            new = {
-                s.id: (s.content, s.mechanism)
-                for s in fresh.values()
-                if s.invitation is None or s.invitation in allowed
-            }
+            good = [s for s in fresh.values() if s.invitation is None or s.invitation in allowed]
+            new = {s.id: (s.content, s.mechanism) for s in good[:room]}
             if new:
                 waiting |= new
                 groups = _by_mechanism(waiting)
@@ -241,8 +240,15 @@ class Store:
                 self._move(session, waiting, {id for ids in chosen for id in ids})
                 if full is not None:
                     self._end(session, full[0])
-        refusal = Verdict.CLOSED if closed else Verdict.UNKNOWN_INVITATION
+        refusal = Verdict.CLOSED if len(new) == room else Verdict.UNKNOWN_INVITATION
         return [_verdict(s, known | new, refusal) for s in batch]
+
+    def _room(self, session: Session) -> int:
+        """How many more reports are taken at once."""
+        if session.value(CLOSED) is not None or self.published.over(datetime.now(UTC)):
+            return 0
+        most = self.published.most_people
+        return LARGEST_BATCH + 1 if most is None else max(most - int(session.value(COUNT)), 0)
 
     def _full(self, session: Session, groups: Mapping[str, list[str]]) -> tuple[Stage, int] | None:
         """The stage that runs, if its reports are all there, and how many of those that wait make it full."""
@@ -320,7 +326,12 @@ class Store:
 
     def count(self) -> int:
         """How many people's reports are stored, also of those that wait."""
-        return int(self._value("SELECT (SELECT count(*) FROM reports) + (SELECT count(*) FROM waiting)"))
+        return int(self._value(COUNT))
+
+    def takes_reports(self) -> bool:
+        """Whether the survey is open now."""
+        with self.database.session() as session:
+            return not self.published.early(datetime.now(UTC)) and self._room(session) > 0
 
     def visible(self) -> int:
         """How many people's reports results and exports show."""

@@ -193,7 +193,7 @@ async function begin() {
     const [, text] = await Promise.all([learn(languages), get(`survey.json?${encodeURIComponent(digest)}`, digest)]);
     const own = navigator.languages.map((tag) => tag.split("-")[0]).find((lang) => lang in catalogues);
     speak(languages.includes(own) ? own : "en");
-    const parts = [window.BigInt, window.crypto && crypto.getRandomValues && crypto.subtle, window.structuredClone];
+    const parts = [window.BigInt, window.crypto && crypto.getRandomValues && crypto.subtle];
     if (!window.isSecureContext) return stop(say("insecure_page"));
     if (window.top !== window) return stop(say("framed"));
     if (!parts.every(Boolean)) return stop(say("old"));
@@ -415,10 +415,10 @@ function go(step) {
 }
 
 function start() {
-  [at] = pages.map((page, i) => (page.some((q) => status(q) === "asked") ? i : -1)).filter((i) => i >= 0);
+  [at] = refresh();
   refresh();
   show("questions");
-  if (!history.state) history.pushState("asked", ""); // one entry for everybody: Back turns a page of the survey, and goes no further
+  if (!history.state) history.pushState("asked", ""); // one entry for everybody, with which Back turns a page here
 }
 
 /** Whether every question that is asked, on this page or on all, has an answer; leads to the first that has none. */

@@ -1,5 +1,5 @@
-// start.js: runs the scripts of the page, each only if it has the digest that the head of the page names. One that imports
-// others comes after them: a browser that has refused a file may load it again, without its digest, for an import.
+// start.js: runs the scripts of the page, each if it has the digest that the page names. One that imports others comes
+// after them: a browser that has refused a file may load it again, without its digest, for an import.
 
 /** Runs a script; fails if it is not the one that the page names. */
 export function add(name) {

@@ -1,5 +1,4 @@
-// words.js: what the survey's page and <extremal-question> have in common: sentences in several languages, and chances in
-// people out of a hundred. It needs nothing else. Licence: Apache-2.0.
+// words.js: what the survey's page and <extremal-question> say in the same words. Licence: Apache-2.0.
 
 /** An element; its children are text or elements, never markup. */
 export function make(tag, properties, ...children) {
@@ -23,7 +22,7 @@ export function labelText(label) {
   return label.float || label.int || JSON.stringify(label);
 }
 
-/** Says the sentences of a catalogue, English ones where it lacks one, and writes numbers as its language does. */
+/** Says the sentences of a catalogue, English ones where it lacks one, with numbers as its language writes them. */
 export function speaker(lang, texts, english) {
   const say = (key, values = {}) => (texts[key] || english[key]).replace(/\{(\w+)\}/g, (_, name) => values[name]);
   const number = (x, digits = 0) => x.toLocaleString(lang, { maximumFractionDigits: digits });

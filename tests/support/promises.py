@@ -7,6 +7,7 @@ commands, and the docstrings of what is public. `tests/promises.toml` says which
 import ast
 import html
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -20,7 +21,7 @@ SOURCE = ROOT / "src" / "extremal"
 # The files whose texts people read in a browser; of Python, scripts and HTML only the texts.
 PAGES = {
     "page for respondents": [
-        *("collection/static/form.html", "collection/static/form.js", "collection/static/extremal.js"),
+        *("collection/static/form.html", "collection/static/page.json", "collection/static/extremal.js"),
         "collection/questionnaire.py",
     ],
     "page of results": [
@@ -145,7 +146,12 @@ def of_python(source: str) -> str:
     return "\n\n".join(text for text in said if " " in text)
 
 
-READ = {".html": of_html, ".js": of_script, ".py": of_python}
+def of_catalogue(text: str) -> str:
+    """The English sentences."""
+    return "\n\n".join(json.loads(text)["en"].values())
+
+
+READ = {".json": of_catalogue, ".html": of_html, ".js": of_script, ".py": of_python}
 
 
 def helps() -> Iterator[str]:

@@ -101,11 +101,7 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
 
     async def file(request: Request) -> Response:
         path = request.url.path
-        text = site.text(path, request.url.query)
-        packed = "gzip" in request.headers.get("accept-encoding", "")
-        headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if packed else {})
-        content = compressed(text) if packed else text
-        return Response(content, media_type=MEDIA.get(Path(path).suffix, "text/html"), headers=headers)
+        return packed(request, site.text(path, request.url.query), MEDIA.get(Path(path).suffix, "text/html"))
 
     async def is_open(request: Request) -> Response:
         return JSONResponse({"open": await asyncio.to_thread(store.takes_reports)})
@@ -165,9 +161,16 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
     return protected(app)
 
 
+def packed(request: Request, text: str, kind: str) -> Response:
+    """A text, compressed for browsers that take it so."""
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(text, media_type=kind, headers={"Vary": "Accept-Encoding"})
+    headers = {"Vary": "Accept-Encoding", "Content-Encoding": "gzip"}
+    return Response(_compressed(text), media_type=kind, headers=headers)
+
+
 @lru_cache(64)
-def compressed(text: str) -> bytes:
-    """The text for browsers that take it packed, the same bytes each time."""
+def _compressed(text: str) -> bytes:
     return gzip.compress(text.encode(), mtime=0)
 
 

@@ -352,7 +352,6 @@ function wrapped(question, q) {
   return make("div", { id: `ask-${q}` }, ...(before ? [make("p", { className: "text", dir: "auto" }, before)] : []), field);
 }
 
-/** "None of these" and the items exclude each other. */
 function exclude(changed, none) {
   if (!changed.checked) return;
   for (const input of inputsOf(changed.closest("fieldset"))) {
@@ -475,7 +474,7 @@ function drawn(question, q) {
   return kind === "clear" ? (names.length ? names[0] : null) : draw(mechanisms[0], names[0]);
 }
 
-/** Draws and keeps the report in one step, unless one is kept already, and erases the answers. */
+/** Draws and keeps the report in one step, unless one is kept, and erases the answers. */
 async function draw() {
   if (!record && !complete([...questions.keys()])) return undefined; // Back and forward have erased them
   try {

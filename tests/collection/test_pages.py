@@ -40,7 +40,7 @@ def test_the_four_commands_of_the_readme_go_from_an_empty_folder_to_shares(tmp_p
     four = BLOCK.search(part)[2]
     assert four.count("\n") == 4
     printed = commands([four])
-    assert "visits: 4 shares from 200 reports" in printed["extremal estimate survey.db"]
+    assert "visits: 4 shares from 195 reports" in printed["extremal estimate survey.db"]
 
 
 def test_the_tutorial_goes_from_an_empty_folder_to_published_shares(tmp_path, monkeypatch):

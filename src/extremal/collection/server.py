@@ -129,17 +129,12 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
             raise Refusal(*REFUSALS[verdict])
         return Response(b'{"accepted":true}', media_type="application/json")
 
-    def check_secret(request: Request) -> None:
-        given = request.headers.get("authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {settings.secret}".encode()):
-            raise Refusal(401, "Results need the secret that the terminal shows.")
-
     async def results_json(request: Request) -> Response:
-        check_secret(request)
+        check_secret(request, settings.secret)
         return Response(await asyncio.to_thread(figures.text), media_type="application/json")
 
     async def reports_csv(request: Request) -> Response:
-        check_secret(request)
+        check_secret(request, settings.secret)
         text = await asyncio.to_thread(lambda: csv_text(store.reports()))
         headers = {"Content-Disposition": 'attachment; filename="reports.csv"'}
         return Response(text, media_type="text/csv", headers=headers)
@@ -159,6 +154,13 @@ def create_app(store: Store, settings: Settings, limits: Limits) -> ASGIApp:
         allowed: Any = {"allow_methods": ["POST"], "allow_headers": ["content-type"]}
         app.add_middleware(CORSMiddleware, allow_origins=sorted(settings.origins), **allowed)
     return protected(app)
+
+
+def check_secret(request: Request, secret: str) -> None:
+    """Refuse whoever is not the researcher."""
+    given = request.headers.get("authorization", "")
+    if not hmac.compare_digest(given.encode(), f"Bearer {secret}".encode()):
+        raise Refusal(401, "Results need the secret that the terminal shows.")
 
 
 def packed(request: Request, text: str, kind: str) -> Response:

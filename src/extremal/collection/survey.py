@@ -11,7 +11,6 @@ import re
 import secrets
 import tomllib
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,8 +20,17 @@ from ..estimation import promise
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.reading import EPSILON
-from .published import NOT_ASKED, Kind, Learn, SurveyTerms, Wording, subsets_of
-from .tables import LineNumbers, Section, is_number, read_between, read_joint, read_prior, read_text
+from .published import NOT_ASKED, Kind, SurveyTerms, Wording, subsets_of
+from .tables import (
+    LineNumbers,
+    Section,
+    is_number,
+    read_between,
+    read_joint,
+    read_learn,
+    read_prior,
+    read_text,
+)
 from .wordings import (
     Tongues,
     bracket_names,
@@ -45,7 +53,6 @@ MOST_ITEMS = 12  # of a question with several answers: their subsets are listed
 MOST_HIDDEN = 6  # where a private answer decides who is asked: one draw for the whole set
 LONGEST_LABEL = 200  # characters
 MOST_LEARNED = 30  # answers of a question whose prior is learned, so that the next mechanism takes seconds
-MOST_STAGES = 20
 ID = "[A-Za-z0-9_-]{8,64}"
 NAME = "[A-Za-z][A-Za-z0-9_-]{0,39}"
 ADDRESS = r"https://\S+|http://(localhost|127\.0\.0\.1)(:\d+)?/\S*"
@@ -55,15 +62,6 @@ PRIOR_EXAMPLE = (
     'write prior = [0.5, 0.3, 0.2], prior = ["50%", "30%", "20%"], prior = {yes = 0.1, no = 0.9}, '
     'prior = "uniform", counts = "census.csv", or prior = "learn"'
 )
-LEAST_STAGE = 200  # people: a stage shows who came early, and few reports tell little
-USUAL_STAGES = (
-    0.05,
-    0.15,
-    0.35,
-)  # of all people, after which a stage ends: each is about twice as long as the last
-USUAL_FORGED = 0.01  # with invitations
-USUAL_DRIFT = 0.05
-USUAL_DELTA = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +130,6 @@ KEYS = [
     *("name", "text", "help", "before", "section", "ask_if", "kind", "answers", "answer_texts", "brackets"),
     *("required", "epsilon", "prior", "counts", "pseudocount", "mechanism", "purpose", "between"),
 ]
-LEARN = [field.name for field in fields(Learn)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -192,7 +189,7 @@ def parse_survey(text: str, path: Path) -> Survey:
         people=table.whole("people"),
         confidence=table.share("confidence") or 0.95,
         intervals=table.choice("intervals", promise.KINDS, "each", INTERVALS),
-        learn=_learn(table, questions),
+        learn=read_learn(table, any(q.between is not None for q in questions)),
         questions=questions,
         joint=_joint(table, questions),
     )
@@ -390,82 +387,6 @@ def _learned(table: Section, question: Question, epsilon: float) -> Question:
         ) from error
     _check_below(table, epsilon, priors.epsilon_max)
     return replace(question, epsilon=epsilon, priors=priors, between=between)
-
-
-def _learn(table: Section, questions: tuple[Question, ...]) -> Learn | None:
-    """The table [learn], with what is usual."""
-    given = table.values.get("learn", {})
-    if not isinstance(given, dict):
-        raise table.wrong(
-            "learn", "must be a table", remedy="write [learn] and below it stages = [500, 1500]"
-        )
-    part = Section(given, table.places, table.folder, "learn")
-    if all(q.between is None for q in questions):
-        if given:
-            raise part.wrong("", 'must come with a question that has prior = "learn"')
-        return None
-    part.only(LEARN)
-    people, invitation = table.whole("people"), table.flag("invitation", False)
-    if people is None:
-        raise table.wrong(
-            "people",
-            "must be given where a prior is learned: stages are parts of them",
-            "nothing",
-            "people = 5000",
-        )
-    forged = part.number_of("forged", lambda x: 0 <= x < 1, "a share from 0 to below 1")
-    if forged is None and not invitation:
-        raise part.wrong(
-            "forged",
-            "must be given where anybody can answer: the largest share of reports that may be made up",
-            "nothing",
-            "forged = 0.01 allows for 1%; or give each person one link with invitation = true",
-        )
-    drift = part.number_of("drift", lambda x: 0 <= x < 2, "a number from 0 to below 2")
-    return Learn(
-        _stages(part, people),
-        USUAL_FORGED if forged is None else forged,
-        USUAL_DRIFT if drift is None else drift,
-        part.share("delta") or USUAL_DELTA,
-    )
-
-
-def _stages(part: Section, people: int) -> tuple[int, ...]:
-    """After how many people in all each stage ends but the last."""
-    given = part.values.get("stages")
-    if given is None:
-        ends: list[int] = []
-        for share in USUAL_STAGES:
-            last = ends[-1] if ends else 0
-            end = max(round(share * people), last + LEAST_STAGE)
-            if end + LEAST_STAGE <= people:
-                ends.append(end)
-        if not ends:
-            raise part.wrong(
-                "stages",
-                f"need {2 * LEAST_STAGE} people: no stage has fewer than {LEAST_STAGE}",
-                f"people = {people}",
-                "ask more people, or give a prior",
-            )
-        return tuple(ends)
-    wholes = isinstance(given, list) and all(isinstance(x, int) and not isinstance(x, bool) for x in given)
-    if not wholes or not 1 <= len(given) <= MOST_STAGES:
-        raise part.wrong(
-            "stages",
-            f"must be a list of 1 to {MOST_STAGES} whole numbers of people",
-            given,
-            "e.g. [500, 1500, 3500]",
-        )
-    if given[-1] >= people:
-        raise part.wrong("stages", "must end before all people were asked", given, f"below people = {people}")
-    if any(end - start < LEAST_STAGE for start, end in pairwise([0, *given, people])):
-        raise part.wrong(
-            "stages",
-            f"must have at least {LEAST_STAGE} people in each stage, also in the last: a stage shows who came early",
-            given,
-            f"numbers count all people asked until then, of {people}: [500, 1500] are stages of 500 and 1000",
-        )
-    return tuple(given)
 
 
 def _joint(table: Section, questions: tuple[Question, ...]) -> Joint | None:

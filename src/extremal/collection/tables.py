@@ -6,9 +6,9 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,23 @@ from .._common.files import read_bytes, utf8_text
 from ..errors import SurveyError
 from ..model.prior import Prior
 from ..model.reading import csv_rows, number, read_counts, read_table, table_of
-from .published import item_prior, subsets_of
+from .published import Learn, item_prior, subsets_of
 
 LARGEST = 1 << 20  # bytes of a survey or of counts
 HEADER = re.compile(r"\s*(\[\[?)\s*([\w.\"'-]+)\s*\]\]?")
 KEY = re.compile(r"\s*([A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')\s*(?:\.[^=]*)?=")
 QUOTES = re.compile(r'"""|' + "'''")
+LEAST_STAGE = 200  # people: a stage shows who came early, and few reports tell little
+USUAL_STAGES = (
+    0.05,
+    0.15,
+    0.35,
+)  # of all people, after which a stage ends: each is about twice as long as the last
+USUAL_FORGED = 0.01  # with invitations
+USUAL_DRIFT = 0.05
+USUAL_DELTA = 0.05
+MOST_STAGES = 20
+LEARN = [field.name for field in fields(Learn)]
 
 
 def read_text(name: str) -> str:
@@ -307,3 +318,79 @@ def read_joint(table: Section, alphabets: dict[str, tuple[str, ...]]) -> tuple[t
                 "add counts or a pseudocount, or leave the question out of the table",
             )
     return tuple(names), Prior.from_counts(kept)
+
+
+def read_learn(table: Section, learns: bool) -> Learn | None:
+    """The table [learn], with what is usual."""
+    given = table.values.get("learn", {})
+    if not isinstance(given, dict):
+        raise table.wrong(
+            "learn", "must be a table", remedy="write [learn] and below it stages = [500, 1500]"
+        )
+    part = Section(given, table.places, table.folder, "learn")
+    if not learns:
+        if given:
+            raise part.wrong("", 'must come with a question that has prior = "learn"')
+        return None
+    part.only(LEARN)
+    people, invitation = table.whole("people"), table.flag("invitation", False)
+    if people is None:
+        raise table.wrong(
+            "people",
+            "must be given where a prior is learned: stages are parts of them",
+            "nothing",
+            "people = 5000",
+        )
+    forged = part.number_of("forged", lambda x: 0 <= x < 1, "a share from 0 to below 1")
+    if forged is None and not invitation:
+        raise part.wrong(
+            "forged",
+            "must be given where anybody can answer: the largest share of reports that may be made up",
+            "nothing",
+            "forged = 0.01 allows for 1%; or give each person one link with invitation = true",
+        )
+    drift = part.number_of("drift", lambda x: 0 <= x < 2, "a number from 0 to below 2")
+    return Learn(
+        _stages(part, people),
+        USUAL_FORGED if forged is None else forged,
+        USUAL_DRIFT if drift is None else drift,
+        part.share("delta") or USUAL_DELTA,
+    )
+
+
+def _stages(part: Section, people: int) -> tuple[int, ...]:
+    """After how many people in all each stage ends but the last."""
+    given = part.values.get("stages")
+    if given is None:
+        ends: list[int] = []
+        for share in USUAL_STAGES:
+            last = ends[-1] if ends else 0
+            end = max(round(share * people), last + LEAST_STAGE)
+            if end + LEAST_STAGE <= people:
+                ends.append(end)
+        if not ends:
+            raise part.wrong(
+                "stages",
+                f"need {2 * LEAST_STAGE} people: no stage has fewer than {LEAST_STAGE}",
+                f"people = {people}",
+                "ask more people, or give a prior",
+            )
+        return tuple(ends)
+    wholes = isinstance(given, list) and all(isinstance(x, int) and not isinstance(x, bool) for x in given)
+    if not wholes or not 1 <= len(given) <= MOST_STAGES:
+        raise part.wrong(
+            "stages",
+            f"must be a list of 1 to {MOST_STAGES} whole numbers of people",
+            given,
+            "e.g. [500, 1500, 3500]",
+        )
+    if given[-1] >= people:
+        raise part.wrong("stages", "must end before all people were asked", given, f"below people = {people}")
+    if any(end - start < LEAST_STAGE for start, end in pairwise([0, *given, people])):
+        raise part.wrong(
+            "stages",
+            f"must have at least {LEAST_STAGE} people in each stage, also in the last: a stage shows who came early",
+            given,
+            f"numbers count all people asked until then, of {people}: [500, 1500] are stages of 500 and 1000",
+        )
+    return tuple(given)

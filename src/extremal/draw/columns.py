@@ -175,7 +175,8 @@ def first_exact(
     outputs: Iterable[Any], make: Callable[[Any], Any], kinds: Iterable[Any], *refusals: type[Exception]
 ) -> Any:
     """The labels as the first of these types that holds each as it is; 1, 1.0 and True count as one, "1" does not."""
-    errors = (TypeError, ValueError, OverflowError, NotImplementedError, Warning, *refusals)
+    known = (TypeError, ValueError, OverflowError, NotImplementedError, Warning)
+    errors: tuple[type[Exception], ...] = (*known, *refusals)
     for kind in kinds:
         try:
             with warnings.catch_warnings():

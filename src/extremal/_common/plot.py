@@ -181,17 +181,14 @@ def draw_tradeoff(
     response: NDArray[np.float64],
     ceiling: float,
     quantity: str,
-    point: tuple[float, float] | None = None,
     axes: Axes | None = None,
 ) -> Axes:
-    """Axes with utility against leakage, for the optimal mechanisms and randomized response; `point` is marked."""
+    """Axes with utility against leakage, for the optimal mechanisms and randomized response."""
     axes = given_axes(axes)
     order = epsilons.argsort(kind="stable")
     axes.plot(epsilons[order], optimal[order], color=BLUE, label="optimal")
     axes.plot(epsilons[order], response[order], color=VERMILION, linestyle="--", label="randomized response")
     axes.axhline(ceiling, color=GREY, linestyle=":", linewidth=1.2, label="the answer itself")
-    if point is not None:
-        axes.plot(*point, "o", color=BLACK, markersize=8, label="chosen")
     axes.set_xlabel("leakage of the worst report in nats")
     axes.set_ylabel(quantity)
     axes.set_ylim(bottom=0)

@@ -117,46 +117,28 @@ def table(
 
 def heat_map(out: Console, mechanism: ex.Mechanism) -> None:
     """The matrix in per cent, the likelier the darker; only shades where numbers do not fit; nothing if too large."""
+    from rich.text import Text
+
     n, m = mechanism.shape
     names = [name_of(label) for label in mechanism.inputs]
     wide = max(map(len, names), default=0)
     if n > MOST_ROWS or wide + 2 + m > out.width:
         out.print(f"({n} x {m} probabilities: too many to show here)")
-    elif wide + 2 + 5 * m <= out.width:
-        _numbers(out, mechanism, names, wide)
-    else:
-        _shades(out, mechanism, names, wide)
-
-
-def _numbers(out: Console, mechanism: ex.Mechanism, names: list[str], wide: int) -> None:
-    from rich.text import Text
-
-    m = mechanism.shape[1]
-    cell = max(5, min(12, (out.width - wide - 2) // m))
-    line = Text(" " * (wide + 2))
-    for label in mechanism.outputs:
-        line.append(f"{abbreviated(name_of(label), cell - 1):>{cell}}", style="dim")
-    out.print(line)
-    for name, row in zip(names, mechanism.matrix, strict=True):
+        return
+    each, figures = (out.width - wide - 2) // m, wide + 2 + 5 * m <= out.width
+    top = 1.0 if figures else float(mechanism.matrix.max())
+    if figures:
+        each = min(12, each)
+        heads = (f"{abbreviated(name_of(label), each - 1):>{each}}" for label in mechanism.outputs)
+        out.print(Text(" " * (wide + 2)).append("".join(heads), style="dim"))
+    for name, row in zip(names, (mechanism.matrix / top).tolist(), strict=True):
         line = Text(f"{name:<{wide}}  ")
         for p in row:
-            line.append(f"{percent(float(p)):>{cell}}", style=_style(float(p)))
+            shade = SHADES[math.ceil((len(SHADES) - 1) * p)] * min(3, each)
+            line.append(f"{percent(p):>{each}}" if figures else shade, style=_style(p))
         out.print(line)
-
-
-def _shades(out: Console, mechanism: ex.Mechanism, names: list[str], wide: int) -> None:
-    from rich.text import Text
-
-    n, m = mechanism.shape
-    each = max(1, min(3, (out.width - wide - 2) // m))
-    top = float(mechanism.matrix.max())
-    for name, row in zip(names, mechanism.matrix, strict=True):
-        line = Text(f"{name:<{wide}}  ")
-        for p in row:
-            shade = SHADES[math.ceil((len(SHADES) - 1) * float(p) / top)]
-            line.append(shade * each, style=_style(float(p) / top))
-        out.print(line)
-    out.print(Text(f"{n} answers (rows), {m} reports (columns); darkest: {percent(top)}%", style="dim"))
+    if not figures:
+        out.print(Text(f"{n} answers (rows), {m} reports (columns); darkest: {percent(top)}%", style="dim"))
 
 
 def _style(p: float) -> str:

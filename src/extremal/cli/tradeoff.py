@@ -17,7 +17,6 @@ from .progress import progress
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from extremal.optimization.curves.tradeoff import SampleTradeoff, Tradeoff
 
 MOST_POINTS, USUAL_POINTS = 1000, 12
 
@@ -78,7 +77,7 @@ def tradeoff(
     output.check()
     prior = learn(source).prior
     purpose = purpose_named(utility, prior.labels)
-    result: TradeoffResult | SamplesResult
+    result: CurveResult
     if samples is not None:
         if output.picture:
             raise FileError(
@@ -97,7 +96,7 @@ def tradeoff(
         levels = _levels(epsilons, points, prior.epsilon_max)
         with progress("designing") as bar:
             curve = ex.tradeoff(prior, levels, purpose, progress=bar)
-        result = TradeoffResult(curve, utility, output.target)
+        result = TradeoffResult(curve, utility, prior, output.target)
         if output.picture:
             from extremal.auditing import pictures
 
@@ -117,13 +116,10 @@ def _numbers(text: str, error: ex.errors.ExtremalError) -> list[float]:
 
 def _levels(text: str | None, points: int | None, top: float) -> list[float]:
     if text is None:
-        points = USUAL_POINTS if points is None else points
-        if not 2 <= points <= MOST_POINTS:
-            raise OptionError(
-                f"--points must be between 2 and {MOST_POINTS}",
-                given=points,
-                remedy=f"{USUAL_POINTS} is usual",
-            )
+        from extremal._common import checks
+
+        usual = f"{USUAL_POINTS} is usual"
+        points = checks.whole(points or USUAL_POINTS, "--points", least=2, most=MOST_POINTS, remedy=usual)
         return [top * k / points for k in range(1, points + 1)]
     if points is not None:
         raise OptionError("--points and --epsilons must not be combined", remedy="leave one of them out")
@@ -145,29 +141,36 @@ def _only_level(text: str | None, points: int | None) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class TradeoffResult:
-    """The best utility at each epsilon."""
+class CurveResult:
+    """A curve of what is possible, by epsilon or by the size of a sample."""
 
-    curve: Tradeoff
+    curve: Any
     utility: str
+    prior: ex.Prior
     target: str | None
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each level."""
-        return self.curve.rows()
+        """A row for each point."""
+        found: list[dict[str, Any]] = self.curve.rows()
+        return found
+
+    def about(self) -> dict[str, Any]:
+        """What holds for all points."""
+        raise NotImplementedError
 
     def facts(self) -> dict[str, Any]:
         """All of it, for programs."""
-        prior = self.curve.prior
-        return {
-            "utility": self.utility,
-            "ceiling": self.curve.ceiling,
-            "epsilon_max": prior.epsilon_max,
-            "region_edges": prior.region_edges.tolist(),
-            "prior": show.prior_dict(prior),
-            "points": self.rows(),
-            "file": self.target,
-        }
+        points = {"prior": show.prior_dict(self.prior), "points": self.rows(), "file": self.target}
+        return {"utility": self.utility, **self.about(), **points}
+
+
+class TradeoffResult(CurveResult):
+    """The best utility at each epsilon."""
+
+    def about(self) -> dict[str, Any]:
+        """What the answer itself is worth, and which levels there are."""
+        levels = {"epsilon_max": self.prior.epsilon_max, "region_edges": self.prior.region_edges.tolist()}
+        return {"ceiling": self.curve.ceiling, **levels}
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
@@ -197,30 +200,12 @@ class TradeoffResult:
         out.print(f"Proven: {proof}.")
 
 
-@dataclass(frozen=True, eq=False)
-class SamplesResult:
+class SamplesResult(CurveResult):
     """The best utility for every prior that fits a sample, by the size of the sample."""
 
-    curve: SampleTradeoff
-    utility: str
-    prior: ex.Prior
-    target: str | None
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for each size."""
-        return self.curve.rows()
-
-    def facts(self) -> dict[str, Any]:
-        """All of it, for programs."""
-        return {
-            "utility": self.utility,
-            "epsilon": self.curve.epsilon,
-            "confidence": self.curve.confidence,
-            "known": self.curve.known,
-            "prior": show.prior_dict(self.prior),
-            "points": self.rows(),
-            "file": self.target,
-        }
+    def about(self) -> dict[str, Any]:
+        """The level, and what is possible if the prior is known."""
+        return {name: getattr(self.curve, name) for name in ("epsilon", "confidence", "known")}
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""

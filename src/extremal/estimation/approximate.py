@@ -135,12 +135,19 @@ def difference_intervals(
     2008), so where both intervals hold, so does this one, about as often.
     """
     values, others = np.clip(values, 0.0, 1.0), np.clip(others, 0.0, 1.0)
-    ends = []
-    for own, off in ((values - one.lower, other.upper - others), (one.upper - values, others - other.lower)):
-        own, off = np.maximum(own, 0.0), np.maximum(off, 0.0)
-        ends.append(np.sqrt(np.maximum(own * own + off * off - 2 * correlations * own * off, 0.0)))
+    ends = [
+        np.sqrt(np.maximum(own * own + off * off - 2 * correlations * own * off, 0.0))
+        for own, off in _opposite(one, other, values, others)
+    ]
     center = values - others
     return Bounds(np.maximum(center - ends[0], -1.0), np.minimum(center + ends[1], 1.0))
+
+
+def _opposite(one: Bounds, other: Bounds, values: Floats, others: Floats) -> list[tuple[Floats, Floats]]:
+    """How far one share can be below and above its value, and the other one on the opposite side."""
+    below, above = values - one.lower, one.upper - values
+    sides = ((below, other.upper - others), (above, others - other.lower))
+    return [(np.maximum(own, 0.0), np.maximum(off, 0.0)) for own, off in sides]
 
 
 def ratio_intervals(
@@ -152,13 +159,9 @@ def ratio_intervals(
     2010). Where 0 is in that of the whole, any ratio is possible.
     """
     a, b = np.clip(values, 0.0, 1.0), np.clip(others, 0.0, 1.0)
-    ends = []
-    for own, off in ((a - parts.lower, wholes.upper - b), (parts.upper - a, b - wholes.lower)):
-        own, off = np.maximum(own, 0.0), np.maximum(off, 0.0)
-        ends.append((own, off))
     # (a - r b)^2 = own^2 + r^2 off^2 - 2 r rho own off
     found = []
-    for side, (own, off) in zip((-1.0, 1.0), ends, strict=True):
+    for side, (own, off) in zip((-1.0, 1.0), _opposite(parts, wholes, a, b), strict=True):
         middle = a * b - correlations * own * off
         low, high = a * a - own * own, b * b - off * off
         root = np.sqrt(np.maximum(middle * middle - low * high, 0.0))

@@ -6,7 +6,7 @@ Priors come as people paste and upload them: numbers, labels with numbers, JSON,
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import extremal as ex
@@ -110,10 +110,10 @@ class Upload:
 
     text: str
     kind: str
-    columns: list[str]
-    column: str | None
-    second: str | None  # a column that is one secret with the first
     words: str
+    columns: list[str] = field(default_factory=list)
+    column: str | None = None
+    second: str | None = None  # a column that is one secret with the first
     warning: str = ""
 
 
@@ -175,7 +175,7 @@ def read_upload(name: str, text: str, column: str | None = None, second: str | N
     if name.lower().endswith(".json") or text.lstrip()[:1] in ("[", "{"):
         table = read_numbers(text if text.strip() else "{")
         labels = list(range(len(table.numbers))) if table.labels is None else table.labels
-        return Upload(editor_text(labels, table.numbers), "auto", [], None, None, "JSON")
+        return Upload(editor_text(labels, table.numbers), "auto", "JSON")
     lines = csv_rows(text)
     if not lines or "\0" in text:
         raise ex.errors.FileError(
@@ -183,12 +183,12 @@ def read_upload(name: str, text: str, column: str | None = None, second: str | N
         )
     if column is None and (found := labelled(lines)) is not None:
         whole = [int(x) if x.is_integer() and x > 1 else x for x in found.numbers]
-        return Upload(editor_text(found.labels or [], whole), "auto", [], None, None, "labels with numbers")
+        return Upload(editor_text(found.labels or [], whole), "auto", "labels with numbers")
     rows = [row for _, row in lines]
     if len(rows[0]) == 1 and column is None and all(number(row[0]) is not None for row in rows):
         numbers = [number(row[0]) or 0.0 for row in rows]
         if sum(numbers) <= 1 + 1e-6 and len(numbers) > 1:
-            return Upload(editor_text(list(range(len(numbers))), numbers), "auto", [], None, None, "numbers")
+            return Upload(editor_text(list(range(len(numbers))), numbers), "auto", "numbers")
     return _count_column(name, rows, column, second)
 
 
@@ -232,7 +232,7 @@ def _count_column(name: str, rows: list[list[str]], column: str | None, second: 
         "keep the file secret."
     )
     text = editor_text(labels, [counts[label] for label in labels])
-    return Upload(text, "counts", columns, chosen, second, words, warning)
+    return Upload(text, "counts", words, columns, chosen, second, warning)
 
 
 def _variety(values: list[str]) -> tuple[bool, int]:

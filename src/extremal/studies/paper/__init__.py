@@ -57,7 +57,7 @@ class Reproduction:
     @property
     def passed(self) -> bool:
         """Whether no check failed."""
-        return all(check.passed is not False for check in self.checks)
+        return all(check.passed for check in self.checks)
 
     def __str__(self) -> str:
         return f"{summary(self.checks)} {len(self.files)} files, {sum(self.seconds):.1f} s; see {self.report}"

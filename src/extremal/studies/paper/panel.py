@@ -31,7 +31,7 @@ class PaperCheck:
     stated: str
     found: str
     tolerance: str
-    passed: bool | None
+    passed: bool
     erratum: bool = False
 
 
@@ -76,9 +76,9 @@ def within(statement: str, worst: float, tolerance: float, what: str = "largest 
     return PaperCheck(statement, "equal", f"{what} {worst:.1e}", f"{tolerance:.0e}", bool(worst <= tolerance))
 
 
-def fact(statement: str, stated: str, found: str, passed: bool | None) -> PaperCheck:
+def fact(statement: str, stated: str, found: str, passed: bool) -> PaperCheck:
     """A check that something holds, without a tolerance."""
-    return PaperCheck(statement, stated, found, "exact", None if passed is None else bool(passed))
+    return PaperCheck(statement, stated, found, "exact", bool(passed))
 
 
 def erratum(statement: str, stated: str, found: str, confirmed: bool) -> PaperCheck:
@@ -126,26 +126,20 @@ def markdown(panels: Sequence[Panel], seconds: Sequence[float], seed: int) -> st
 
 def summary(checks: Sequence[PaperCheck]) -> str:
     """One sentence on how many checks passed."""
-    plain = [check for check in checks if not check.erratum]
-    errata = [check for check in checks if check.erratum]
-    parts = [f"{sum(check.passed is True for check in plain)} of {len(plain)} checks pass"]
-    if errata:
-        parts.append(
-            f"{sum(check.passed is True for check in errata)} of {len(errata)} errata are confirmed by evidence"
-        )
-    skipped = sum(check.passed is None for check in checks)
-    if skipped:
-        parts.append(f"{skipped} could not be run")
-    return "; ".join(parts) + "."
+    passed, confirmed = _passed(checks)
+    return (
+        f"{passed or '0 of 0'} checks pass{confirmed and f'; {confirmed} errata are confirmed by evidence'}."
+    )
+
+
+def _passed(checks: Sequence[PaperCheck]) -> list[str]:
+    """How many checks passed, and how many errata, "3 of 3"; nothing where there are none."""
+    kinds = ([c.passed for c in checks if c.erratum == errata] for errata in (False, True))
+    return [f"{sum(found)} of {len(found)}" if found else "" for found in kinds]
 
 
 def _row(panel: Panel, seconds: float) -> str:
-    plain = [check.passed for check in panel.checks if not check.erratum]
-    errata = [check.passed for check in panel.checks if check.erratum]
-    counted = [
-        f"{sum(v is True for v in found)} of {len(found)}" if found else "" for found in (plain, errata)
-    ]
-    return f"| {panel.title} | {counted[0]} | {counted[1]} | {seconds:.2f} |"
+    return f"| {panel.title} | {' | '.join(_passed(panel.checks))} | {seconds:.2f} |"
 
 
 def _section(panel: Panel) -> list[str]:
@@ -169,11 +163,6 @@ def _section(panel: Panel) -> list[str]:
 
 
 def _check(check: PaperCheck) -> str:
-    if check.passed is None:
-        verdict = "not run"
-    elif check.passed:
-        verdict = "erratum" if check.erratum else "pass"
-    else:
-        verdict = "**FAIL**"
+    verdict = "**FAIL**" if not check.passed else "erratum" if check.erratum else "pass"
     cells = (verdict, check.statement, check.stated, check.found, check.tolerance)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -246,6 +246,19 @@ def test_a_set_whose_center_lies_at_the_end_of_a_sure_range_has_a_nominal_prior_
     assert 0 < priors.nominal.probabilities[3] < 0.0001
 
 
+@pytest.mark.parametrize("n", [2, 7])
+@pytest.mark.parametrize("people", [10**9, 2**52])
+def test_as_many_reports_as_can_be_counted_leave_next_to_nothing_open(n, people):
+    """As many as expected, so that a bet is smaller than what doubles lose beside 1."""
+    pi = np.arange(1, n + 1) / (n * (n + 1) / 2)
+    certified = ex.certify(ex.design(ex.PriorSet.at_least(n, 0), 0.7))
+    expected = np.floor(people * (pi @ certified.mechanism.matrix)).astype(int)
+    counts = dict(zip(certified.outputs, expected.tolist(), strict=True))
+    priors = ex.PriorSet.from_reports(certified, counts)
+    assert priors.contains(pi)
+    assert priors.radius < 100 / people**0.5 + 1e-6
+
+
 @pytest.mark.parametrize("n", [12, 30])
 def test_many_answers_have_sets_too(n):
     rng = np.random.default_rng(n)

@@ -178,12 +178,12 @@ class Sums:
                 steepest = STEEPEST / np.maximum(np.ptp(a, axis=1), LEAST)  # a report may tell nothing
                 bet = np.minimum(rate / v, steepest)[:, None] * a
                 bet -= bet.max(axis=1, keepdims=True)  # g is at most 1
-                means = np.exp(bet) @ stage.matrix.T  # of g, by answer
+                means = np.expm1(bet) @ stage.matrix.T  # of g - 1, by answer
                 at = means @ around
-                value += stage.reports * np.log(at)
-                slope += stage.reports * means / at[:, None]
+                value += stage.reports * np.log1p(at)
+                slope += stage.reports * means / (1 + at[:, None])  # less what is the same for all shares
                 level += bet @ stage.counts
-                lost = np.maximum(lost, -np.log(means.min(axis=1)))
+                lost = np.maximum(lost, -np.log1p(means.min(axis=1)))
             # A forged report has a g of at most 1; an honest one in its place has the mean of some answer at least.
             level -= self.forged * total * lost
             if not self.always:  # the bets of the last stage are those that the loop ends with
@@ -191,7 +191,7 @@ class Sums:
                 level -= np.log(passing(self.stages[-1].matrix, bet, honest))
             normals.append(slope)
             offsets.append(level - value + slope @ around)
-        scale = np.abs(np.concatenate(normals)).max(axis=1)
+        scale = np.maximum(np.abs(np.concatenate(normals)).max(axis=1), 1.0)
         ends = np.concatenate((np.eye(self.size), -np.eye(self.size)))
         return (
             np.concatenate((np.concatenate(normals) / scale[:, None], ends)),

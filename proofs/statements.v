@@ -1,6 +1,6 @@
 (** * Every theorem with all that it assumes, in one place
 
-    Read this beside docs/proofs.md. In the other files, what a section assumes becomes a hypothesis of each of its
+    Read this beside docs/api/theorems.md. In the other files, what a section assumes becomes a hypothesis of each of its
     theorems that uses it; here nothing is implicit. A theorem that assumed more, or said less, would not fit here, and
     [make proofs] would fail. *)
 

@@ -36,7 +36,6 @@ SESSIONS = ["tutorial-csv.md"]  # blocks build on those above, in one folder, an
 WORDED = [
     "pml.md",
     "tutorial-csv.md",
-    "epsilon.md",
     "choosing.md",
 ]  # every figure in their text is printed on the page
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))

@@ -1,13 +1,13 @@
 """The page about the mechanism file is true: its code, its test vectors, its bounds.
 
-Run as a program, this file renews the test vectors in docs/file-format.md.
+Run as a program, this file renews the test vectors in docs/file-format.md and docs/api/formats.md.
 """
 
 import hashlib
+import itertools
 import json
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from extremal.draw.ids import id_blocks
 from extremal.draw.keys import draw_key, keyed_words
 from extremal.errors import FormatError
 from tests.support.aes import aes_256
-from tests.support.mechanism_files import CASES, PAGE, code_of_the_page, redigest, small
+from tests.support.mechanism_files import CASES, PAGES, code_of_the_page, of_the_pages, redigest, small
 
 
 def weights_of(document):
@@ -99,10 +99,10 @@ def sections():
 
 
 def test_the_page_shows_the_vectors_that_the_library_gives():
-    text = PAGE.read_text(encoding="utf-8")
+    text = of_the_pages()
     for name, content in sections().items():
         (shown,) = re.findall(rf"<!-- vectors:{name} -->\n(.*?)\n<!-- vectors:end -->", text, re.S)
-        assert shown == content, f"run: python {Path(__file__).name}"
+        assert shown == content, "run: python -m tests.certification.test_file_page"
 
 
 def test_aes_in_plain_python_is_that_of_the_standard():
@@ -112,7 +112,7 @@ def test_aes_in_plain_python_is_that_of_the_standard():
 
 
 def test_the_code_on_the_page_gives_the_vectors():
-    (text,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    (text,) = re.findall(r"```json\n(.*?)```", of_the_pages(), re.S)
     document = json.loads(text)
     page = code_of_the_page()
     tables = [page["table"](row) for row in weights_of(document)]
@@ -126,7 +126,7 @@ def test_the_code_on_the_page_gives_the_vectors():
 
 
 def test_the_code_on_the_page_verifies_the_digest():
-    (text,) = re.findall(r"```json\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+    (text,) = re.findall(r"```json\n(.*?)```", of_the_pages(), re.S)
     document = json.loads(text)
     claimed = document.pop("digest")
     assert code_of_the_page()["digest"](document) == claimed
@@ -220,7 +220,7 @@ def test_the_code_on_the_page_draws_what_the_library_draws(c):
 
 
 def test_the_bounds_on_the_page_are_those_of_the_code():
-    text = PAGE.read_text(encoding="utf-8")
+    text = of_the_pages()
     assert math.log2(mechanism_file.LARGEST_FILE) == 28
     assert "at most 2²⁸ bytes" in text
     assert math.log2(mechanism_file.LARGEST_TABLE) == 24
@@ -231,8 +231,8 @@ def test_the_bounds_on_the_page_are_those_of_the_code():
 
 
 if __name__ == "__main__":
-    page = PAGE.read_text(encoding="utf-8")
-    for name, content in sections().items():
+    for path, (name, content) in itertools.product(PAGES, sections().items()):
         pattern = rf"(<!-- vectors:{name} -->\n).*?(<!-- vectors:end -->)"
+        page = path.read_text(encoding="utf-8")
         page = re.sub(pattern, lambda m, content=content: m[1] + content + "\n" + m[2], page, flags=re.S)
-    PAGE.write_text(page, encoding="utf-8")
+        path.write_text(page, encoding="utf-8")

@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "proofs").glob("*.v"))
-PAGE = (ROOT / "docs" / "proofs.md").read_text(encoding="utf-8")
+PAGE = "\n".join(
+    (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("proofs.md", "api/theorems.md")
+)
 
 needs_coq = pytest.mark.skipif(
     shutil.which("coqc") is None and not os.environ.get("EXTREMAL_REQUIRE_COQ"), reason="needs coqc"

@@ -12,7 +12,8 @@ from extremal.certification.certify import certify
 from extremal.model.mechanism import constant, identity
 from tests.support.aes import aes_256
 
-PAGE = Path(__file__).parents[2] / "docs" / "file-format.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = (DOCS / "file-format.md", DOCS / "api" / "formats.md")
 
 
 def small():
@@ -54,9 +55,13 @@ def redigest(document):
     return document
 
 
+def of_the_pages():
+    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+
 def code_of_the_page():
     """The functions on the page, as a reader in another language would write them from it."""
     names = {"hmac": hmac, "hashlib": hashlib, "json": json, "re": re, "aes_256": aes_256}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S):
+    for block in re.findall(r"```python\n(.*?)```", of_the_pages(), re.S):
         exec(block, names)
     return names

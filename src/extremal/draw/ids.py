@@ -34,7 +34,7 @@ REMEDY = (
 def id_blocks(ids: Any, count: int) -> Integers:
     """The 16-byte block of every record id, as (count, 2) little-endian 64-bit words.
 
-    One rule for every container (docs/file-format.md): integers, and text made of an optional sign and ASCII
+    One rule for every container (docs/api/formats.md): integers, and text made of an optional sign and ASCII
     digits, are integers; other text is text; bytes are bytes; anything else names no record and is refused.
     """
     column = _as_column(ids)

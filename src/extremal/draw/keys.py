@@ -1,7 +1,7 @@
 """Keyed draws: the word of a record is a function of key, occasion, column, mechanism, id and answer.
 
 Running a job again, a retried task or a second action then repeats the report instead of releasing a second
-one. The function is HMAC-SHA256 and AES-256 (docs/file-format.md): without the key its words cannot be told
+one. The function is HMAC-SHA256 and AES-256 (docs/api/formats.md): without the key its words cannot be told
 from random ones; with the key the noise can be removed, so the key is as secret as the data.
 
 Each argument is there because leaving it out leaks. Without the column two questions share one noise, and

@@ -2,7 +2,7 @@
 
 A keyed draw repeats itself only for the same mechanism, column, occasion and answer. Releasing the same column again
 under another mechanism or occasion, or with another answer, is a second report about the same people. One line of
-JSON a release is kept in a file, and a release that would be such a second report is refused. docs/file-format.md
+JSON a release is kept in a file, and a release that would be such a second report is refused. docs/api/formats.md
 describes the lines.
 """
 

@@ -52,6 +52,9 @@ def test_the_check_tells_what_learning_costs_and_is_worth(here):
     assert "Stage 1 leaks at most 0.8 nats about one answer for every prior" in told
     assert found["assumption"] in told
     assert "WARNING: learning does not pay" not in told
+    assert "smokes: from stage 2 on, reports can rule answers out" in told
+    assert "at least 49% of people give" in told
+    assert "at least 44% of people give" in told
 
 
 def test_what_the_check_says_of_stages_is_what_design_and_estimate_say(here):

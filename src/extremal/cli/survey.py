@@ -181,7 +181,7 @@ def check(survey: str, *, output: Output) -> None:
         found = outlook(published, bar)
     doubts: list[str] = []
     if found is not None:
-        doubts, people = found.warnings(), people | found.people()
+        doubts, people = [*found.warnings(), *found.notes()], people | found.people()
     more = (
         *read.warnings,
         *doubts,

@@ -59,6 +59,9 @@ class Outlook:
 
     learn: Learn
     first: float  # what stage 1 leaks at most about one answer, for every prior
+    certain: tuple[
+        tuple[str, float], ...
+    ]  # questions, and the least share of an answer that a report may make certain
     cases: tuple[Case, ...]
     forgeries: tuple[Forgery, ...]
 
@@ -100,6 +103,14 @@ class Outlook:
             found[case.question] = None if None in counts else max(n for n in counts if n is not None)
         return found
 
+    def notes(self) -> list[str]:
+        """What later reports may tell, which depends on what is learned."""
+        return [
+            f"{name}: from stage 2 on, reports can rule answers out, and make an answer certain that at least "
+            f"{math.floor(100 * share)}% of people give."
+            for name, share in self.certain
+        ]
+
     def warnings(self) -> list[str]:
         """Where learning does not pay."""
         names = dict.fromkeys(case.question for case in self.cases)
@@ -128,7 +139,8 @@ def outlook(published: Published, progress: Progress | None = None) -> Outlook |
             Forgery(question.name, forged, _leaks(published, question, prior, forged)) for forged in FORGED
         ]
     first = max(q.mechanisms[0].realised_epsilon for q in published.learned)
-    return Outlook(published.learn, first, tuple(cases), tuple(forgeries))
+    certain = tuple((q.name, math.exp(-q.mechanisms[0].epsilon)) for q in published.learned)
+    return Outlook(published.learn, first, certain, tuple(cases), tuple(forgeries))
 
 
 def supposed(question: Asked, ratio: float) -> Prior:

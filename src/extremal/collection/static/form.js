@@ -270,11 +270,11 @@ export function introduce(checked = []) {
 function total(hidden) {
   const { epsilon, conditions, learned } = survey.together;
   const [factor, alone] = [Math.exp(epsilon), hidden.length === 1 && !isStated(hidden[0])];
-  if (factor > CERTAIN) return [say("total_certain")];
   const shares = Object.fromEntries(Object.entries(learned || {}).map(([key, x]) => [key, x.toLocaleString(words.lang)]));
   return [
-    ...(alone ? [] : [say("total", { factor: rounded(factor, words.number) }), ...conditions.map((condition) => say(`if_${condition}`))]),
-    ...(learned ? [say("if_learned", shares)] : []),
+    ...(factor > CERTAIN ? [say("total_certain")] : alone ? []
+      : [say("total", { factor: rounded(factor, words.number) }), ...conditions.map((condition) => say(`if_${condition}`))]),
+    ...(learned && (fresh || !record) ? [say("if_learned", shares)] : []), // a report that is kept shows no stage
   ];
 }
 

@@ -119,6 +119,61 @@ def test_a_survey_that_learns_goes_through_its_stages(tmp_path):
         assert all(q.text.startswith("TEST: ") for survey in store.surveys.values() for q in survey.questions)
 
 
+RULES = """
+title = { en = "Health", fr = "Santé" }
+languages = ["en", "fr"]
+closes = 2020-01-01
+most_people = 3
+
+[[question]]
+name = "works"
+text = { en = "Do you work?", fr = "Travaillez-vous ?" }
+kind = "clear"
+answers = ["yes", "no"]
+answer_texts.fr = { yes = "oui", no = "non" }
+
+[[question]]
+name = "drinks"
+text = { en = "Do you drink?", fr = "Buvez-vous ?" }
+ask_if = { question = "works", answers = ["yes"] }
+answers = ["yes", "no"]
+answer_texts.fr = { yes = "oui", no = "non" }
+epsilon = 0.5
+prior = [0.3, 0.7]
+
+[[question]]
+name = "quit"
+text = { en = "Do you want to stop?", fr = "Voulez-vous arrêter ?" }
+ask_if = { question = "drinks", answers = ["yes"] }
+answers = ["yes", "no"]
+answer_texts.fr = { yes = "oui", no = "non" }
+epsilon = 0.5
+prior = [0.4, 0.6]
+
+"""
+
+
+def test_a_rehearsal_is_open_marked_in_every_language_and_asks_whom_the_survey_asks(tmp_path):
+    """Who does not work is not asked openly; on "not asked" privately a report is sent like any other."""
+    from extremal.collection.designs import check
+    from extremal.collection.survey import parse_survey
+
+    survey, _ = check(parse_survey(RULES, tmp_path / "survey.toml"))
+    copy = rehearsal(survey)
+    assert (copy.closes, copy.most_people) == (None, None)
+    assert {said["title"] for said in copy.words.values()} == {"TEST: Health", "TEST: Santé"}
+    assert all(said["text"].startswith("TEST: ") for q in copy.questions for said in q.words.values())
+    assert copy.questions[0].words["fr"]["answers"] == survey.questions[0].words["fr"]["answers"]
+    with create_store(tmp_path / "test.db", copy) as store:
+        fill(store, 400, np.random.default_rng(4))
+        store.finish()
+        with store.database.session() as session:
+            stored = [json.loads(content) for (content,) in session.rows("SELECT content FROM reports")]
+    assert len(stored) == 400
+    for works, drinks, quits in stored:
+        assert (drinks is None) == (quits is None) == (works == "no")
+
+
 def test_the_copy_is_served_and_gone_afterwards(here):
     Path("temporary").mkdir()
     command = [sys.executable, "-m", "extremal", "survey", "test", "survey.toml", "--serve", "--port", "0"]

@@ -98,7 +98,11 @@ LEFT = [
     (["psychic", "mind", "?"], "knows no such type"),
     (["select_one nolist", "nolist", "?"], "0 choices"),
     (["select_one same", "same", "?"], "different labels"),
-    (["begin_group", "g", "G", None, None, "${a} = 'x'"], "group"),
+    (["select_one yn", "then", "?", None, None, "${first} > 3"], "condition"),
+    (["select_one yn", "then", "?", None, None, "${first} = 'maybe'"], "names no answer"),
+    (["select_one yn", "then", "?", None, None, "${first} = 'yes' and ${first} = 'no'"], "condition"),
+    (["select_one yn", "then", "?", None, None, "${nobody} = 'yes'"], "taken over"),
+    (["select_one yn", "then", "?", None, None, "${then} = 'yes'"], "taken over"),
     (["select_one sex or_other", "other", "?"], "other"),
     (["select_one yn", "1 odd.name", "?"], "'q1_odd_name'"),
     (["select_one yn", "first", "again?"], "its name"),
@@ -156,29 +160,103 @@ def test_columns_that_say_something_and_repeats_are_listed(tmp_path):
     assert "'constraint'" in found.left[0]
 
 
-def test_the_default_language_is_taken_and_the_others_are_listed(tmp_path):
-    header = ["type", "name", "label::English (en)", "label::Français (fr)"]
-    choices = [
-        ["list_name", "name", "label::English (en)", "label::Français (fr)"],
-        ["yn", 1, "Yes", "Oui"],
-        ["yn", 0, "No"],
+TONGUES = ["label::English (en)", "label::Français (fr)", "label::Kiswahili (sw)", "label::العربية (ar)"]
+MARRIED = ["Married?", "Marié ?", "Umeolewa?", "متزوج؟"]
+
+
+def tongues(path, chosen):
+    """A form in four languages; the last one lacks a choice."""
+    choices = [["list_name", "name", *TONGUES]]
+    choices += [["yn", 1, "Yes", "Oui", "Ndiyo", "نعم"], ["yn", 0, "No", "Non", "Hapana"]]
+    return imported(
+        path,
+        ["select_one yn", "married", *MARRIED],
+        header=["type", "name", *TONGUES],
+        choices=choices,
+        settings=(("default_language", "form_title"), (chosen, "Health")),
+    )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "languages"), [("English (en)", ("en", "fr")), ("Français (fr)", ("fr", "en"))]
+)
+def test_texts_come_in_the_languages_that_are_complete_and_spoken(tmp_path, chosen, languages):
+    """The default language comes first and names the answers; what is missing or not spoken is listed."""
+    found, survey = tongues(tmp_path / "f.xlsx", chosen)
+    assert survey.languages == languages
+    (question,) = survey.questions
+    texts, answers = {"en": "Married?", "fr": "Marié ?"}, {"en": ("Yes", "No"), "fr": ("Oui", "Non")}
+    assert question.answers == answers[languages[0]]
+    assert {lang: question.words[lang]["text"] for lang in languages} == texts
+    assert tuple(question.words[languages[1]]["answers"]) == answers[languages[1]]
+    assert len(found.left) == 2
+    assert "no sentences in sw" in found.left[0]
+    assert "(ar)" in found.left[1]
+
+
+def test_a_default_language_that_the_page_does_not_speak_is_taken_alone(tmp_path):
+    found, survey = tongues(tmp_path / "f.xlsx", "Kiswahili (sw)")
+    (question,) = survey.questions
+    assert (survey.languages, question.text, question.answers) == (("en",), "Umeolewa?", ("Ndiyo", "Hapana"))
+    assert "extremal survey texts" in found.left[0]
+
+
+WHO = [
+    ("${sex} = 'f'", ["Female"]),
+    ('${sex}="f"', ["Female"]),
+    ("selected(${sex}, 'm')", ["Male"]),
+    ("${sex} != 'm'", ["Female"]),
+    ("${ill} = 'yes' or ${ill} = 'maybe'", ["Yes", "Maybe"]),
+    ("selected( ${ill} , 'no' )", ["No"]),
+]
+
+
+@pytest.mark.parametrize(("given", "answers"), WHO)
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_condition_on_one_earlier_question_is_kept(tmp_path, given, answers, inside):
+    """Of the question itself, or of the group that it stands in."""
+    choices = [*CHOICES, ["often", "yes", "Yes"], ["often", "no", "No"], ["often", "maybe", "Maybe"]]
+    rows = [["select_one yn", "then", "Then?", None, None, None if inside else given]]
+    if inside:
+        rows = [["begin_group", "g", "G", None, None, given], *rows, ["end_group"]]
+        rows += [["select_one yn", "all", "All?"]]
+    found, survey = imported(
+        tmp_path / "f.xlsx",
+        ["select_one sex", "sex", "Sex?"],
+        ["select_one often", "ill", "Ill?"],
+        *rows,
+        choices=choices,
+    )
+    assert found.left == ()
+    name = "sex" if "sex" in given else "ill"
+    assert survey.questions[2].ask_if == {"question": name, "answers": answers}
+    assert all(q.ask_if is None for q in survey.questions if q.name != "then")
+
+
+def test_a_question_in_the_clear_never_depends_on_a_private_one(tmp_path, monkeypatch):
+    """It is asked of everybody, and the list says so; a private one depends on it, and on a choice of several."""
+    monkeypatch.chdir(tmp_path)
+    when = ["${h} = 'yes'", "selected(${symptoms}, '2')"]
+    rows = [
+        ["select_one yn", "h", "Harassed?"],
+        ["select_multiple sy", "symptoms", "Which?"],
+        ["select_one yn", "open", "Told?", None, None, when[0]],
+        ["select_one yn", "hidden", "Reported?", None, None, when[0]],
+        ["select_one yn", "other", "Fever?", None, None, when[1]],
     ]
-    row = ["select_one yn", "married", "Married?", "Marié ?"]
-    for chosen, text, answers in (
-        ("Français (fr)", "Marié ?", ("Oui", "No")),
-        ("English (en)", "Married?", ("Yes", "No")),
-    ):
-        found, survey = imported(
-            tmp_path / "f.xlsx",
-            row,
-            header=header,
-            choices=choices,
-            settings=(("default_language",), (chosen,)),
-        )
-        (question,) = survey.questions
-        assert (question.text, question.answers) == (text, answers)
-        assert len(found.left) == 1
-        assert "left out: " in found.left[0]
+    half = [0.4, 0.6]
+    wanted = Wanted({"h": half, "hidden": half, "other": half, "symptoms": [0.2, 0.3, 0.4]}, 0.3)
+    found, survey = imported("f.xlsx", *rows, wanted=wanted)
+    assert len(found.left) == 1
+    assert "survey row 4: the condition of 'open' is left out, and everybody is asked" in found.left[0]
+    rules = {q.name: q.ask_if for q in survey.questions}
+    assert rules["open"] is None
+    assert rules["hidden"] == {"question": "h", "answers": ["Yes"]}
+    assert rules["other"] == {"question": "symptoms", "answers": ["Fever"]}
+    assert [q.hides for q in survey.questions] == [False, False, False, True, True]
+    Path("survey.toml").write_text(found.text, encoding="utf-8")
+    assert run("survey", "check", "survey.toml").status == 0
+    assert run("survey", "test", "survey.toml", "--people", "50").status == 0
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import contextlib
 import os
 import secrets
 import sqlite3
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,11 +29,18 @@ TEST = "TEST: "
 
 
 def rehearsal(published: Published) -> Published:
-    """The survey marked as a test, which its own store does not take for itself; without invitations."""
-    questions = tuple(replace(question, text=TEST + question.text) for question in published.questions)
-    return replace(
-        published, id=new_id(), title=TEST + published.title, invitation=False, post=None, questions=questions
+    """The survey marked as a test, which its own store does not take for itself; open to everybody at any time."""
+    questions = tuple(
+        replace(q, text=TEST + q.text, words=_marked(q.words, "text")) for q in published.questions
     )
+    marked = replace(published, title=TEST + published.title, words=_marked(published.words, "title"))
+    opened = replace(marked, invitation=False, post=None, opens=None, closes=None, most_people=None, hold=0)
+    return replace(opened, id=new_id(), questions=questions)
+
+
+def _marked(words: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Texts in all languages, one of them marked."""
+    return {lang: {**said, key: TEST + said[key]} if key in said else said for lang, said in words.items()}
 
 
 def fill(store: Store, people: int, generator: np.random.Generator) -> None:
@@ -58,10 +66,24 @@ def simulated(
     expected: Published, asked: Published, mechanism: str, people: int, generator: np.random.Generator
 ) -> list[Submission]:
     """Reports of people whose answers are as common as expected, question by question, by the mechanisms asked with."""
-    pairs = zip(expected.questions, asked.questions, strict=True)
-    columns = {q.name: _sent(q, now, people, generator) for q, now in pairs}
+    columns: dict[str, list[Any]] = {}
+    for k, (question, now) in enumerate(zip(expected.questions, asked.questions, strict=True)):
+        inside = next((section["ask_if"] for section in asked.sections if k in section["questions"]), None)
+        sent = _sent(question, now, people, generator)
+        rules = [rule for rule in (inside, question.ask_if) if rule and question.optional]
+        columns[question.name] = [
+            value if all(_open(asked, rule, columns, i) for rule in rules) else None
+            for i, value in enumerate(sent)
+        ]
     rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     return [Submission(secrets.token_hex(16), asked.content(row), None, mechanism) for row in rows]
+
+
+def _open(asked: Published, rule: Mapping[str, Any], columns: Mapping[str, list[Any]], person: int) -> bool:
+    """Whether what is sent as it is lets a question be asked; a private answer decides nothing that can be seen."""
+    kinds = {question.name: question.kind for question in asked.questions}
+    value = columns[rule["question"]][person]
+    return value is not None and (kinds[rule["question"]] != "clear" or value in rule["answers"])
 
 
 def _sent(question: Asked, now: Asked, people: int, generator: np.random.Generator) -> list[Any]:

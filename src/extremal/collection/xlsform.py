@@ -1,6 +1,7 @@
 """XLSForm (.xlsx), the format of ODK, KoboToolbox and SurveyCTO, as the text of a survey.toml.
 
-Questions of one or several choices are taken over. What is not is listed by its row. Columns `garbling::answer` and
+Questions of one or several choices are taken over, with their texts in the languages that the page speaks, and asked on
+the condition of one earlier question. What is not taken over is listed by its row. Columns `garbling::answer` and
 `garbling::rate` are those of Safely Report: a "no" is turned into "yes" at the rate g. If a share p of people would say
 "yes", a "yes" makes the true one 1 / (p + (1 - p) g) times as likely, so e^-epsilon = p + (1 - p) g.
 """
@@ -13,13 +14,14 @@ import os
 import re
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._common.files import read_bytes
 from .._common.words import brief, missing
 from ..errors import SurveyError
-from .survey import LONGEST_LABEL, MOST_ITEMS, NAME, new_id
+from .catalogues import LANGUAGES
+from .survey import LONGEST_LABEL, MOST_ANSWERS, MOST_HIDDEN, MOST_ITEMS, NAME, new_id
 
 LARGEST = 1 << 24  # bytes of a file
 MOST_ROWS = 5000
@@ -37,12 +39,12 @@ OTHERS = re.compile(
 )
 IGNORED = re.compile(r"(type|name|label|hint|required|relevant|appearance|garbling)(::.*)?")
 FALSE = ("no", "false", "false()", "0")
+CODE = re.compile(r"\(([a-z]{2,3}(-[a-z0-9]{2,8})*)\)\s*$")
 TERM = re.compile(
     r"\s*(?:selected\(\s*\$\{([\w.-]+)\}\s*,\s*(?:'([^']*)'|\"([^\"]*)\")\s*\)"
     r"|\$\{([\w.-]+)\}\s*(!?=)\s*(?:'([^']*)'|\"([^\"]*)\"|([\d.]+)))\s*"
 )
 TRUE = ("yes", "true", "true()", "1")
-ROW = "survey row {}: "
 
 
 @dataclass(frozen=True)
@@ -63,63 +65,62 @@ class Imported:
     left: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """The rows of a sheet that are not empty, by their numbers: cells as texts, by the header in small letters."""
-
-    rows: dict[int, dict[str, str]]
-
-    def texts(self, row: Mapping[str, str], what: str, language: str) -> str:
-        """A label or a hint in the language, else without one, else the first there is."""
-        named = [key for key in row if key == what or key.startswith(f"{what}::")]
-        first = [key for key in named if key.partition("::")[2] == language] + [what, *named]
-        return next((row[key] for key in first if row.get(key)), "")
+Rows = dict[int, dict[str, str]]
+Texts = dict[str, str]  # by language
 
 
 class _Unfit(Exception):
-    """Why a question is not taken over."""
+    """Why a question, or its condition, is not taken over."""
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """A question as it goes into the text, under the name that it has in the form."""
+    """A question as surveys have it. `answers` are those of the form by name; `lines` say how it is asked."""
 
+    number: int
     name: str
-    answers: dict[str, str]  # names of choices -> labels
-    lines: list[str]
+    plain: str
+    texts: Texts
+    hints: Texts
+    answers: dict[str, Texts]
+    several: bool
     private: bool
-    several: bool = False
+    lines: list[str]
+
+    def labels(self, language: str) -> list[str]:
+        """The answers in a language."""
+        return [texts[language] for texts in self.answers.values()]
 
 
 def read_xlsform(path: str | os.PathLike[str], wanted: Wanted) -> Imported:
     """The survey in an XLSForm; refused if it holds no question of a kind that surveys have."""
     sheets = _sheets(os.fspath(path))
-    settings = next(iter(sheets["settings"].rows.values()), {})
-    language = settings.get("default_language", "").lower() or "default"
-    reader = _Reader(sheets["survey"], _choices(sheets["choices"], language), language, wanted)
-    reader.read()
-    unknown = [
-        name for name in wanted.shares if name not in {one.name for one in reader.asked if one.private}
-    ]
-    if unknown:
+    settings = next(iter(sheets["settings"].values()), {})
+    named = dict.fromkeys(
+        key.partition("::")[2]
+        for row in sheets["survey"].values()
+        for key in row
+        if key.startswith("label::")
+    )
+    first = settings.get("default_language", "").lower()
+    language = first if first in named else next(iter(named), "")
+    form = _Form([language, *(other for other in named if other != language)], wanted)
+    form.read(sheets["survey"], sheets["choices"])
+    missed = [name for name in wanted.shares if name not in {one.name for one in form.asked if one.private}]
+    if missed:
         raise SurveyError(
             "--share must name questions that are taken over",
-            given=brief(unknown[0]),
-            remedy="; ".join(line for line in reader.left if repr(unknown[0]) in line) or "look at its rows",
+            given=brief(missed[0]),
+            remedy="; ".join(line for line in form.left if repr(missed[0]) in line) or "look at its rows",
         )
-    if not reader.asked:
-        raise SurveyError(
-            f"{path} must have a question with choices", given="; ".join(reader.left)[:300] or "no question"
-        )
-    title = settings.get("form_title") or settings.get("title") or "Survey"
-    head = [f'id = "{new_id()}"', f"title = {_quoted(title)}"]
-    head += [f"introduction = {_quoted(' '.join(reader.notes))}"] if reader.notes else []
-    blocks = [["[[question]]", *one.lines] for one in reader.asked]
-    text = "\n\n".join("\n".join(block) for block in [head, *blocks]) + "\n"
-    return Imported(text, len(reader.asked), sum(one.private for one in reader.asked), tuple(reader.left))
+    if not form.asked:
+        given = "; ".join(form.left)[:300] or "no question"
+        raise SurveyError(f"{path} must have a question with choices", given=given)
+    text = form.text(settings.get("form_title") or settings.get("title") or "Survey")
+    return Imported(text, len(form.asked), sum(one.private for one in form.asked), tuple(form.left))
 
 
-def _sheets(path: str) -> dict[str, Sheet]:
+def _sheets(path: str) -> dict[str, Rows]:
     """The sheets of a workbook that forms have."""
     try:
         import openpyxl
@@ -143,13 +144,13 @@ def _sheets(path: str) -> dict[str, Sheet]:
             given=", ".join(sheets)[:100],
             remedy="is it an XLSForm?",
         )
-    return {"settings": Sheet({}), **sheets}
+    return {"settings": {}, **sheets}
 
 
-def _sheet(sheet: Any) -> Sheet:
-    """The first row that is not empty is the header."""
+def _sheet(sheet: Any) -> Rows:
+    """Rows by number, as cells by header; the first row that is not empty is the header."""
     header: list[str] | None = None
-    rows = {}
+    rows: Rows = {}
     for number, cells in enumerate(sheet.iter_rows(values_only=True, max_col=MOST_COLUMNS), start=1):
         texts = [_cell(value) for value in cells]
         if number > MOST_ROWS:
@@ -161,7 +162,7 @@ def _sheet(sheet: Any) -> Sheet:
             header = [re.sub(r"^(label|hint)::(.*)$", _language, text) for text in header]
         else:
             rows[number] = {key: text for key, text in zip(header, texts, strict=False) if key and text}
-    return Sheet(rows)
+    return rows
 
 
 def _language(found: re.Match[str]) -> str:
@@ -175,106 +176,154 @@ def _cell(value: Any) -> str:
     return "" if value is None else " ".join(str(value).split())
 
 
-def _choices(sheet: Sheet, language: str) -> dict[str, dict[str, str]]:
-    """For each list the labels of its choices by their names."""
-    lists: dict[str, dict[str, str]] = {}
-    for row in sheet.rows.values():
-        listed, name = row.get("list_name", ""), row.get("name") or row.get("value", "")
-        if listed and name:
-            lists.setdefault(listed, {}).setdefault(name, sheet.texts(row, "label", language) or name)
-    return lists
-
-
 @dataclass
-class _Reader:
-    """The sheet of questions, row by row."""
+class _Form:
+    """The rows of a form, one after the other, in its languages, the default first."""
 
-    sheet: Sheet
-    lists: dict[str, dict[str, str]]
-    language: str
+    languages: list[str]
     wanted: Wanted
+    lists: dict[str, dict[str, Texts]] = field(default_factory=dict)
     asked: list[_Asked] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    repeats: int = 0
+    groups: list[tuple[str, str]] = field(default_factory=list)  # kinds and conditions of those that are open
 
-    def read(self) -> None:
+    def read(self, survey: Rows, choices: Rows) -> None:
         """All rows; whatever is not taken over is listed."""
-        for number, row in self.sheet.rows.items():
+        for row in choices.values():
+            listed, name = row.get("list_name", ""), row.get("name") or row.get("value", "")
+            if listed and name:
+                self.lists.setdefault(listed, {}).setdefault(name, self._texts(row, "label", name))
+        for number, row in survey.items():
             kind = row.get("type", "")
-            self.repeats += {"begin_repeat": 1, "end_repeat": -1}.get(kind.lower().replace(" ", "_"), 0)
             try:
                 one = self._row(number, row, kind)
             except _Unfit as why:
-                self.left.append(
-                    f"{ROW.format(number)}{row.get('name', '')!r} ({brief(kind)}) is left out: {why}"
-                )
+                self._leave(number, f"{row.get('name', '')!r} ({brief(kind)}) is left out: {why}")
                 continue
             self.asked += [] if one is None else [one]
             for key in row:
                 if not IGNORED.fullmatch(key) and row[key].lower() not in FALSE:
-                    self.left.append(f"{ROW.format(number)}the column {key!r} is left out")
-        languages = {
-            key.partition("::")[2]
-            for row in self.sheet.rows.values()
-            for key in row
-            if key.startswith("label::")
+                    self._leave(number, f"the column {key!r} is left out")
+
+    def text(self, title: str) -> str:
+        """The text of the survey."""
+        spoken = self._spoken()
+
+        def line(key: str, texts: Texts) -> str:
+            if len(spoken) < 2:
+                return f"{key} = {_quoted(texts[self.languages[0]])}"
+            pairs = (f"{code} = {_quoted(texts[language])}" for code, language in spoken.items())
+            return f"{key} = {{ {', '.join(pairs)} }}"
+
+        head = [f'id = "{new_id()}"', line("title", dict.fromkeys(self.languages, title))]
+        if list(spoken) not in ([], ["en"]):
+            head.insert(1, f"languages = {_listed(list(spoken))}")
+        if self.notes:
+            head.append(line("introduction", dict.fromkeys(self.languages, " ".join(self.notes))))
+        blocks = [head]
+        for one in self.asked:
+            block = ["[[question]]", f"name = {_quoted(one.plain)}", line("text", one.texts)]
+            block += [line("help", one.hints)] if one.hints else []
+            block += [*one.lines, f"answers = {_listed(one.labels(self.languages[0]))}"]
+            for code, language in list(spoken.items())[1:]:
+                pairs = zip(one.labels(self.languages[0]), one.labels(language), strict=True)
+                said = ", ".join(f"{_quoted(name)} = {_quoted(text)}" for name, text in pairs)
+                block.append(f"answer_texts.{code} = {{ {said} }}")
+            blocks.append(block)
+        return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+    def _spoken(self) -> dict[str, str]:
+        """The languages of the survey by their codes: those that the page speaks, in which no text is missing."""
+        spoken = {}
+        for k, language in enumerate(self.languages):
+            code = CODE.search(language)
+            lacking = [
+                one.number
+                for one in self.asked
+                if not all(
+                    texts.get(language)
+                    for texts in (one.texts, one.hints or one.texts, *one.answers.values())
+                )
+                or len(set(one.labels(language))) < len(one.answers)
+            ]
+            if code is None and language:
+                self.left.append(f"texts in {language!r} are left out: name it like 'Français (fr)'")
+            elif code is not None and code[1] not in LANGUAGES:
+                what = f"the page has no sentences in {code[1]}; translate what extremal survey texts writes"
+                self.left.append(f"texts in {language!r} are left out: {what}")
+            elif lacking:
+                self.left.append(
+                    f"texts in {language!r} are left out: some are missing or alike in row {lacking[0]}"
+                )
+            elif code is not None:
+                spoken[code[1]] = language
+            if k == 0 and language not in spoken.values():
+                return {}  # the page's sentences are English around the texts of the form
+        return spoken
+
+    def _leave(self, number: int, what: str) -> None:
+        self.left.append(f"survey row {number}: {what}")
+
+    def _texts(self, row: Mapping[str, str], what: str, usual: str = "") -> Texts:
+        """A label or a hint by language; in the default one always something, if there is anything."""
+        plain = row.get(what, "")
+        texts = {
+            language: row.get(f"{what}::{language}", "" if language else plain) for language in self.languages
         }
-        others = sorted(languages - {self.language})
-        if len(languages) > 1:
-            self.left.append(f"texts are in one language; left out: {', '.join(others)}")
+        first = texts[self.languages[0]] or plain or next(filter(None, texts.values()), usual)
+        texts[self.languages[0]] = first
+        return texts if first else {}
 
     def _row(self, number: int, row: Mapping[str, str], kind: str) -> _Asked | None:
         plain = kind.lower().replace(" ", "_")
-        if plain in ("begin_group", "end_group", "end_repeat", ""):
-            if row.get("relevant"):
-                self.left.append(f"{ROW.format(number)}the condition of a group is left out: all are asked")
+        if plain in ("begin_group", "begin_repeat"):
+            self.groups.append((plain, row.get("relevant", "")))
+            if plain == "begin_repeat":
+                raise _Unfit("what follows would be asked repeatedly")
             return None
-        if plain == "note" and not self.asked and not row.get("relevant"):
-            self.notes.append(self.sheet.texts(row, "label", self.language))
+        if plain in ("end_group", "end_repeat", ""):
+            del self.groups[-1:]
             return None
         one, several = ONE.fullmatch(kind), SEVERAL.fullmatch(kind)
         found = one or several
-        if self.repeats:
+        if any(opened == "begin_repeat" for opened, _ in self.groups):
             raise _Unfit("it is asked repeatedly")
+        if plain == "note" and not self.asked and not row.get("relevant"):
+            self.notes.append(self._texts(row, "label").get(self.languages[0], ""))
+            return None
         if found is None:
             raise _Unfit(_why(plain))
         return self._question(number, row, found, several is not None)
 
     def _question(self, number: int, row: Mapping[str, str], found: re.Match[str], several: bool) -> _Asked:
         name, answers = row.get("name", ""), self.lists.get(found[1], {})
-        if not 2 <= len(answers) <= (MOST_ITEMS if several else 1000):
+        if not 2 <= len(answers) <= (MOST_ITEMS if several else MOST_ANSWERS):
             raise _Unfit(f"its list {found[1]!r} has {len(answers)} choices")
-        labels = list(answers.values())
+        labels = [texts[self.languages[0]] for texts in answers.values()]
         if len({label.casefold() for label in labels}) < len(labels) or max(map(len, labels)) > LONGEST_LABEL:
-            raise _Unfit("its choices must have different labels, of at most 200 characters")
-        text = self.sheet.texts(row, "label", self.language) or name
-        hint = self.sheet.texts(row, "hint", self.language)
-        if found[2]:
-            self.left.append(
-                f"{ROW.format(number)}the choice 'other' of {name!r} is left out: it takes a text"
-            )
-        plain = self._name(number, name)
-        help = [f"help = {_quoted(hint)}"] if hint else []
-        asked = _Asked(
-            name, answers, [f"name = {_quoted(plain)}", f"text = {_quoted(text)}", *help], False, several
-        )
-        listed = f"answers = {_listed(labels)}"
-        if row.get("garbling::rate") or row.get("garbling::answer"):
-            lines = [listed, *self._garbled(number, row, asked)]
-        elif name in self.wanted.shares:
-            lines = [*(['kind = "several"'] if several else []), listed, *self._private(asked)]
-        elif several:
+            raise _Unfit(f"its choices must have different labels, of at most {LONGEST_LABEL} characters")
+        garbled = row.get("garbling::rate") or row.get("garbling::answer")
+        private = bool(garbled) or name in self.wanted.shares
+        if several and not private:
             raise _Unfit(f"what applies is only asked privately: give --share {name}=… and --epsilon")
-        else:
-            required = [] if row.get("required", "").lower() not in TRUE else ["required = true"]
-            lines = ['kind = "clear"', listed, *required, *self._condition(number, row, True)]
-            return replace(asked, lines=[*asked.lines, *lines])
-        return replace(
-            asked, private=True, lines=[*asked.lines, *lines, *self._condition(number, row, False)]
-        )
+        texts, hints = self._texts(row, "label", name), self._texts(row, "hint")
+        asked = _Asked(number, name, self._plain(number, name), texts, hints, answers, several, private, [])
+        asked.lines.extend(['kind = "several"'] if several else [] if private else ['kind = "clear"'])
+        asked.lines.extend(self._garbled(row, asked) if garbled else self._private(asked) if private else [])
+        if not private and row.get("required", "").lower() in TRUE:
+            asked.lines.append("required = true")
+        if found[2]:
+            self._leave(number, f"the choice 'other' of {name!r} is left out: it takes a text")
+        try:
+            asked.lines.extend(
+                self._condition(asked, [*(given for _, given in self.groups), row.get("relevant", "")])
+            )
+        except _Unfit as why:
+            self._leave(number, f"the condition of {name!r} is left out, and everybody is asked: {why}")
+        return asked
 
-    def _garbled(self, number: int, row: Mapping[str, str], asked: _Asked) -> list[str]:
+    def _garbled(self, row: Mapping[str, str], asked: _Asked) -> list[str]:
         """The prior and the limit of a garbled question: e^-epsilon = p + (1 - p) g."""
         into, names = row.get("garbling::answer", ""), list(asked.answers)
         try:
@@ -285,23 +334,19 @@ class _Reader:
             raise _Unfit(
                 "garbling takes two choices, one of them as garbling::answer, and a rate between 0 and 1"
             )
-        given = self.wanted.shares.get(asked.name)
-        if given is None or len(given) != 1 or not 0 < given[0] < 1:
-            raise _Unfit(
-                f"garbled: give --share {asked.name}=…, how many people would answer {into!r}, e.g. 10%"
-            )
+        given = self.wanted.shares.get(asked.name, [])
+        if len(given) != 1 or not 0 < given[0] < 1:
+            raise _Unfit(f"garbled: give --share {asked.name}=…, how many would answer {into!r}, e.g. 10%")
         share = given[0]
         epsilon = math.floor(-math.log(share + (1 - share) * rate) * 1e6) / 1e6
         if not epsilon:
             raise _Unfit("at this rate its reports tell nothing")
         if epsilon < -math.log1p(-share):
-            self.left.append(
-                f"{ROW.format(number)}{asked.name!r} keeps its limit with other reports, better than garbled ones"
+            self._leave(
+                asked.number, f"{asked.name!r} keeps its limit, with better reports than garbled ones"
             )
         if row.get("garbling::covariate"):
-            self.left.append(
-                f"{ROW.format(number)}blocks of {asked.name!r} are left out: each person is garbled alone"
-            )
+            self._leave(asked.number, f"blocks of {asked.name!r} are left out: each person is garbled alone")
         prior = [share if name == into else 1 - share for name in names]
         said = f"# e^-epsilon = p + (1 - p) g, with p = {share:g} and the form's rate g = {rate:g}"
         return [f"epsilon = {epsilon:.6f} {said}", f"prior = {prior}"]
@@ -312,33 +357,47 @@ class _Reader:
             raise _Unfit(f"to be private it needs --epsilon and {len(asked.answers)} shares")
         return [f"epsilon = {self.wanted.epsilon:g}", f"prior = {shares}"]
 
-    def _condition(self, number: int, row: Mapping[str, str], clear: bool) -> list[str]:
-        """Whom it is asked, if that depends on one question of one choice before; else a line in the list."""
-        given = row.get("relevant", "")
-        if not given:
+    def _condition(self, asked: _Asked, given: list[str]) -> list[str]:
+        """After which answers to an earlier question this one is asked."""
+        conditions = [text for text in given if text]
+        if not conditions:
             return []
-        self.left.append(
-            f"{ROW.format(number)}the condition {brief(given, 80)} is left out: everybody is asked"
-        )
-        return []
+        terms = [TERM.fullmatch(term) for term in re.split(r"\s+or\s+", conditions[0])]
+        if len(conditions) > 1 or None in terms:
+            raise _Unfit(f"it is none on one earlier question: {brief(' and '.join(conditions), 80)}")
+        found = [term.groups() for term in terms if term is not None]
+        names = {selected or compared for selected, _, _, compared, *_ in found}
+        parent = next((one for one in self.asked if names == {one.name}), None)
+        signs = {sign for *_, sign, _, _, _ in found}
+        if parent is None or (parent.several and signs != {None}) or ("!=" in signs and len(found) > 1):
+            raise _Unfit(f"it is none on one question that is taken over: {brief(conditions[0], 80)}")
+        chosen = {next(x for x in (a, b, c, d, e) if x is not None) for _, a, b, _, _, c, d, e in found}
+        kept = [name for name in parent.answers if (name in chosen) != ("!=" in signs)]
+        if not kept or not chosen <= set(parent.answers):
+            raise _Unfit(f"it names no answer to {parent.name!r}")
+        if parent.private and not asked.private:
+            raise _Unfit(f"leaving out a question in the clear would tell the answer to {parent.name!r}")
+        if parent.private and asked.several and len(asked.answers) > MOST_HIDDEN:
+            raise _Unfit(f"a set of more than {MOST_HIDDEN} items must not depend on a private answer")
+        if len(kept) == len(parent.answers) and not parent.several:
+            return []
+        listed = _listed([parent.answers[name][self.languages[0]] for name in kept])
+        return [f"ask_if = {{ question = {_quoted(parent.plain)}, answers = {listed} }}"]
 
-    def _name(self, number: int, name: str) -> str:
+    def _plain(self, number: int, name: str) -> str:
         """The name as surveys write it."""
         plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)
         plain = (plain if re.match("[A-Za-z]", plain) else f"q{plain}")[:40]
-        taken = {one.lines[0].lower() for one in self.asked}
-        if not re.fullmatch(NAME, plain) or f"name = {_quoted(plain)}".lower() in taken:
+        if not re.fullmatch(NAME, plain) or plain.lower() in {one.plain.lower() for one in self.asked}:
             raise _Unfit("its name is none, or that of a question before")
         if plain != name:
-            self.left.append(f"{ROW.format(number)}{name!r} is called {plain!r}")
+            self._leave(number, f"{name!r} is called {plain!r}")
         return plain
 
 
 def _why(kind: str) -> str:
     if kind == "note":
         return "texts stand in the introduction only"
-    if kind == "begin_repeat":
-        return "what follows would be asked repeatedly"
     if OF_DEVICES.fullmatch(kind):
         return "devices record it by themselves"
     known = OTHERS.fullmatch(kind)

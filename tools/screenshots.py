@@ -60,12 +60,13 @@ def digests() -> dict[str, str]:
 
 
 def main() -> None:
+    from playwright.sync_api import sync_playwright
+
     from extremal.collection.designs import check
     from extremal.collection.rehearsal import fill
     from extremal.collection.server import Settings, running
     from extremal.collection.store import create_store
     from extremal.collection.survey import parse_survey
-    from playwright.sync_api import sync_playwright
 
     browser = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:

@@ -10,6 +10,7 @@ pytest.importorskip("starlette")
 import extremal as ex
 from extremal.collection import learning as learning_module
 from extremal.collection.learning import go_on, learned, next_mechanisms
+from extremal.collection.published import Published
 from extremal.collection.results import csv_text, results
 from extremal.collection.server import Settings, running
 from extremal.collection.store import Verdict, create_store, read_store
@@ -336,3 +337,23 @@ def test_a_database_that_is_away_while_the_next_stage_is_made_loses_nothing(surv
             assert post(base, next(answered(survey, 1)))[0] == 200
         assert (store.count(), store.visible()) == (201, 200)
     assert "cannot begin now" in said[0]
+
+
+def test_a_survey_that_has_ended_begins_no_stage(survey, place):
+    with create_store(place, survey) as store:
+        store.add(submissions(store, survey, 200))
+        store.finish()
+        assert not go_on(store)
+        assert [stage.number for stage in store.stages] == [1]
+
+
+def test_the_next_mechanisms_follow_from_counts_alone(survey):
+    """Two servers, or one that was killed and the next, make the same; so does a process that began anew."""
+    counts = [{"smokes": [80, 120], "mood": counts_of(survey.questions[1], 200)}]
+    found = [next_mechanisms([again], counts)[0] for again in (survey, Published.from_json(survey.to_json()))]
+    assert [m.digest for m in found[0].values()] == [m.digest for m in found[1].values()]
+
+
+def counts_of(question, people):
+    certified = question.mechanisms[0]
+    return (people * (TRUTH[question.name] @ certified.mechanism.matrix)).round().astype(int).tolist()

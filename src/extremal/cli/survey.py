@@ -404,7 +404,7 @@ def learn(
         else:
             lacking = store.lacking()
             more = "it is the last one" if lacking is None else f"{lacking} more reports make it full"
-            print(f"stage {stage.number} runs: {more}")
+            print(f"stage {stage.number} runs: {more}" if not store.closed() else "the survey has ended")
     if output is not None and (begun or not files):
         written = write_form(current, output)
         print(f"{len(written)} files in {output}; README.txt says what to do with them")

@@ -99,9 +99,9 @@ def write_mechanisms(store: Store, survey: Path) -> list[Path]:
 
 
 def go_on(store: Store) -> bool:
-    """Begin the next stage if the last one is full and has none; whether it was."""
+    """Begin the next stage if the last one is full and has none, and people still answer; whether it was."""
     store.refresh()
-    if not store.stages or store.stages[-1].counts is None:
+    if not store.stages or store.stages[-1].counts is None or store.closed():
         return False
     surveys = [store.surveys[stage.mechanism] for stage in store.stages]
     found, said = next_mechanisms(surveys, [stage.counts or {} for stage in store.stages])

@@ -320,10 +320,6 @@ class Store:
         """The survey with the mechanisms of the stage that runs."""
         return self.surveys[self.stages[-1].mechanism] if self.stages else self.published
 
-    def number_of(self, digest: Any) -> str | None:
-        """The number of the mechanisms with which the survey has this digest; None if it never had them."""
-        return next((number for number, survey in self.surveys.items() if survey.digest == digest), None)
-
     def count(self) -> int:
         """How many people's reports are stored, also of those that wait."""
         return int(self._value(COUNT))

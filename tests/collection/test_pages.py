@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "survey.md").read_text(encoding="utf-8")
+LEAKS = re.compile(r"(?<=\d% )\d\.\d+")  # under designs that are within 0.1 % of the best
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -59,9 +60,11 @@ def test_the_tutorial_goes_from_an_empty_folder_to_published_shares(tmp_path, mo
     (survey,) = [code for kind, code in blocks if kind == "toml"]
     assert survey == re.sub(r'(?<=^id = ")[0-9a-f]{16}', "…", Path("survey.toml").read_text(encoding="utf-8"))
     (shown,) = [code for kind, code in blocks if kind == "text"]
-    assert " ".join(shown.split()) == re.sub(
-        "[0-9a-f]{64}$", "…", printed["extremal survey check survey.toml"]
-    )
+    told = re.sub("[0-9a-f]{64}$", "…", printed["extremal survey check survey.toml"])
+    shown = " ".join(shown.split())
+    assert LEAKS.sub("…", shown) == LEAKS.sub("…", told)
+    here, there = ([float(figure) for figure in LEAKS.findall(text)] for text in (shown, told))
+    assert here == pytest.approx(there, rel=0.02)
     assert Path("shares.csv").read_text(encoding="utf-8").count("\n") == 5
 
 

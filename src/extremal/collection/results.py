@@ -326,7 +326,9 @@ def statistics_bytes(reports: StoredReports, kind: str) -> bytes:
         note = " ".join(note_of(mechanism) for mechanism in drew if isinstance(mechanism, Certified)) or None
         numbers = all(type(y) is int for y in outputs)
         label = f"{text} [{part.column}]"
-        found[name] = Variable(values, label, note=note) if numbers else coded(values, outputs, label, note)
+        found[name] = (
+            Variable(values, label, note=note) if numbers else coded(values, outputs, label, note, {})
+        )
     if reports.published.learn is not None:
         (name,) = valid_names([NUMBER], kind)
         found[name] = Variable([int(number) for number in reports.numbers], NUMBER)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import struct
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -26,11 +28,13 @@ from .task import Steps, Task, Written, random_order
 
 KINDS = {"spss": "sav", "stata": "dta"}
 STATA = 14  # its release 118: what Stata 14 and later read in every edition
-NOTE_WIDTH = 80  # bytes of a line of notes in an SPSS file
+NOTE_WIDTH = 76  # of a line of notes in an SPSS file, which has 80 bytes
 LONGEST_NAME = {"spss": 64, "stata": 32}
 LONGEST_LABEL = 120  # bytes of a value label in an SPSS file, which is cut without a word
 LONGEST_TITLE = {"spss": 256, "stata": 80}  # bytes of a column's label
-EXTRA = "statistics"
+SAID = ("missing_ranges", "missing_user_values", "variable_display_width", "variable_measure")
+WRITTEN = {"spss": ("variable_format", "missing_ranges", *SAID[2:]), "stata": ("variable_format", SAID[1])}
+INTEGERS = {"int8": "Int8", "int16": "Int16", "int32": "Int32"}
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,11 @@ class LabelledData:
         try:
             state = os.stat(path)
             read = getattr(pyreadstat, f"read_{KINDS[kind]}")
-            table, about = read(
-                path, user_missing=True, disable_datetime_conversion=True, output_format="dict"
-            )
+            how = {"user_missing": True, "disable_datetime_conversion": True, "output_format": "dict"}
+            table, about = read(path, **how)
         except (pyreadstat.ReadstatError, pyreadstat.PyreadstatError, ValueError, OSError) as error:
-            raise FileError(
-                f"not {_article(kind)} file that can be read: {path}",
-                given=" ".join(str(error).split())[:120],
-            ) from None
+            said = " ".join(str(error).split())[:120]
+            raise FileError(f"not {_article(kind)} file that can be read: {path}", given=said) from None
         return cls(path, state, kind, table, about)
 
     @property
@@ -102,9 +103,8 @@ class LabelledData:
             if name in job.parts:
                 found = drawn.columns[name].to_pylist()
                 said = " ".join(filter(None, (task.notes.get(name), job.randomness.note)))
-                variables[name] = self._reports(
-                    name, [found[k] for k in order], job.parts[name].outputs, said
-                )
+                reports = [found[k] for k in order]
+                variables[name] = self._reports(name, reports, job.parts[name].outputs, said)
                 continue
             values = [self.table[name][k] for k in rows]
             if task.shuffle:
@@ -135,9 +135,8 @@ class LabelledData:
         def holds(value: Any) -> bool:
             if value is None or value == "" or value != value or isinstance(value, str) != text:
                 return False
-            return not any(
-                type(one["lo"]) is type(value) and one["lo"] <= value <= one["hi"] for one in ranges
-            )
+            known = [one for one in ranges if type(one["lo"]) is type(value)]
+            return not any(one["lo"] <= value <= one["hi"] for one in known)
 
         return holds
 
@@ -174,10 +173,9 @@ class LabelledData:
 
     def _kept(self, name: str, values: list[Any]) -> Variable:
         """A column that stays as it was, but for rows that are gone."""
-        kept = {"variable_format": self.about.original_variable_types[name]}
-        kept |= {"storage": self.about.readstat_variable_types[name]}
-        for key in ("missing_ranges", "missing_user_values", "variable_display_width", "variable_measure"):
-            kept |= {key: self._about(key, name, None)}
+        kept = {key: self._about(key, name, None) for key in SAID}
+        kept["variable_format"] = self.about.original_variable_types[name]
+        kept["storage"] = self.about.readstat_variable_types[name]
         labels = self._about("variable_value_labels", name, {})
         return Variable(values, self.about.column_names_to_labels[name], labels, kept=kept)
 
@@ -187,13 +185,8 @@ class LabelledData:
         if all(isinstance(y, int | float) and not isinstance(y, bool) for y in outputs):
             return Variable(reports, label, note=note)
         given = {text: code for code, text in self._about("variable_value_labels", name, {}).items()}
-        return coded(
-            reports,
-            outputs,
-            label,
-            note,
-            {y: given[y] for y in outputs if type(given.get(y)) in (int, float)},
-        )
+        codes = {y: given[y] for y in outputs if type(given.get(y)) in (int, float)}
+        return coded(reports, outputs, label, note, codes)
 
 
 def coded(
@@ -201,18 +194,13 @@ def coded(
     labels: Sequence[Any],
     label: str | None,
     note: str | None,
-    codes: Mapping[Any, Any] | None = None,
+    codes: Mapping[Any, Any],
 ) -> Variable:
     """Values as codes with labels: those given, and for the others the next whole numbers."""
-    taken: dict[Any, Any] = dict(codes or {})
-    free = math.floor(max(taken.values(), default=0)) + 1
-    taken |= {y: free + k for k, y in enumerate(y for y in labels if y not in taken)}
-    return Variable(
-        [None if value is None else taken[value] for value in values],
-        label,
-        {taken[y]: str(y) for y in labels},
-        note,
-    )
+    free = math.floor(max(codes.values(), default=0)) + 1
+    taken = {**codes, **{y: free + k for k, y in enumerate(y for y in labels if y not in codes)}}
+    found = [None if value is None else taken[value] for value in values]
+    return Variable(found, label, {taken[y]: str(y) for y in labels}, note)
 
 
 def labelled_bytes(variables: Mapping[str, Variable], kind: str) -> bytes:
@@ -220,31 +208,21 @@ def labelled_bytes(variables: Mapping[str, Variable], kind: str) -> bytes:
     pyreadstat = _pyreadstat()
     import pandas
 
-    long = [
-        text for v in variables.values() for text in v.labels.values() if len(text.encode()) > LONGEST_LABEL
-    ]
+    labels = {name: dict(v.labels) for name, v in variables.items() if v.labels}
+    long = [x for texts in labels.values() for x in texts.values() if len(x.encode()) > LONGEST_LABEL]
     if kind == "spss" and long:
-        raise FileError(
-            f"an SPSS file has value labels of at most {LONGEST_LABEL} bytes",
-            given=brief(long[0]),
-            remedy="use CSV",
-        )
+        problem = f"an SPSS file has value labels of at most {LONGEST_LABEL} bytes"
+        raise FileError(problem, given=brief(long[0]), remedy="use CSV")
     frame = pandas.DataFrame({name: _series(variable) for name, variable in variables.items()})
-    settings: dict[str, Any] = {
-        "column_labels": {name: _title(v.label, LONGEST_TITLE[kind]) for name, v in variables.items()},
-        "variable_value_labels": {name: dict(v.labels) for name, v in variables.items() if v.labels},
-    }
-    own = (
-        ("variable_format", "missing_user_values")
-        if kind == "stata"
-        else ("variable_format", "missing_ranges", "variable_display_width", "variable_measure")
-    )
-    for key in own:
+    titles = {name: _title(v.label, LONGEST_TITLE[kind]) for name, v in variables.items()}
+    settings: dict[str, Any] = {"column_labels": titles, "variable_value_labels": labels}
+    for key in WRITTEN[kind]:
         settings[key] = {name: v.kept[key] for name, v in variables.items() if v.kept.get(key)}
     notes = {name: v.note for name, v in variables.items() if v.note}
-    settings |= (
-        {"version": STATA} if kind == "stata" else {"note": [x for p in notes.items() for x in _lines(*p)]}
-    )
+    if kind == "stata":
+        settings["version"] = STATA
+    else:
+        settings["note"] = [x for name, note in notes.items() for x in (f"{name}:", *wrap(note, NOTE_WIDTH))]
     try:
         with tempfile.TemporaryDirectory(prefix="extremal-") as folder:  # the library writes to names alone
             place = os.path.join(folder, "written")
@@ -263,11 +241,9 @@ def valid_names(names: Sequence[str], kind: str) -> list[str]:
     """Names that these programs take, one for each: letters, digits and _."""
     found: list[str] = []
     for name in names:
-        plain = "".join(c if c.isascii() and c.isalnum() else "_" for c in name)[: LONGEST_NAME[kind] - 4]
-        k = 1
-        while (tried := plain if k == 1 else f"{plain}_{k}").lower() in (one.lower() for one in found):
-            k += 1
-        found.append(tried)
+        plain = re.sub(r"[^A-Za-z0-9]", "_", name)[: LONGEST_NAME[kind] - 4]
+        tries = (plain, *(f"{plain}_{k}" for k in range(2, len(names) + 2)))
+        found.append(next(one for one in tries if one.lower() not in {x.lower() for x in found}))
     return found
 
 
@@ -275,11 +251,13 @@ def _series(variable: Variable) -> Any:
     """Whole numbers stay whole where some are missing."""
     import pandas
 
-    width = {"int8": "Int8", "int16": "Int16", "int32": "Int32"}.get(variable.kept.get("storage", ""))
-    if width is None and variable.values and all(x is None or type(x) is int for x in variable.values):
+    there = [x for x in variable.values if x is not None]
+    width = INTEGERS.get(variable.kept.get("storage", ""))
+    if width is None and there and all(type(x) is int and abs(x) < 2**31 for x in there):
         width = "Int32"
-    letters = any(isinstance(x, str) for x in variable.values)
-    return pandas.Series(list(variable.values), dtype=width if width and not letters else None)
+    if any(isinstance(x, str) for x in there):  # also the letters of missing values in Stata
+        width = None
+    return pandas.Series(list(variable.values), dtype=width)
 
 
 def _title(label: str | None, most: int) -> str | None:
@@ -291,18 +269,6 @@ def _title(label: str | None, most: int) -> str | None:
 
 def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def _lines(name: str, note: str) -> list[str]:
-    """A note in lines that fit."""
-    lines: list[str] = []
-    line = f"{name}:"
-    for word in note.split():
-        if len(f"{line} {word}".encode()) > NOTE_WIDTH:
-            lines, line = [*lines, line], word
-        else:
-            line = f"{line} {word}"
-    return [*lines, line]
 
 
 def _with_notes(content: bytes, notes: Mapping[str, str]) -> bytes:
@@ -329,5 +295,5 @@ def _pyreadstat() -> Any:
         import pyarrow  # noqa: F401
         import pyreadstat
     except ImportError as error:
-        raise missing(f"SPSS and Stata files need {error.name}", EXTRA) from None
+        raise missing(f"SPSS and Stata files need {error.name}", "statistics") from None
     return pyreadstat

@@ -106,6 +106,7 @@ LEFT = [
     (["select_one sex or_other", "other", "?"], "other"),
     (["select_one yn", "1 odd.name", "?"], "'q1_odd_name'"),
     (["select_one yn", "first", "again?"], "its name"),
+    (["select_one yn", "piped", "You said ${first}. Sure?"], "show the answer"),
 ]
 
 
@@ -152,10 +153,14 @@ def test_columns_that_say_something_and_repeats_are_listed(tmp_path):
         ["begin repeat", "kids"],
         ["select_one yn", "boy", "A boy?"],
         ["end repeat"],
+        ["begin_group", "g", "G", None, None, "${first} = 'yes'"],
+        [None, "a row without a type"],
         ["select_one yn", "last", "Last?"],
+        ["end group"],
         header=[*HEADER, "constraint", "read_only"],
     )
     assert [q.name for q in survey.questions] == ["first", "last"]
+    assert survey.questions[1].ask_if == {"question": "first", "answers": ["Yes"]}
     assert [line.partition(": ")[0] for line in found.left] == [f"survey row {k}" for k in (2, 3, 4)]
     assert "'constraint'" in found.left[0]
 
@@ -190,8 +195,7 @@ def test_texts_come_in_the_languages_that_are_complete_and_spoken(tmp_path, chos
     assert {lang: question.words[lang]["text"] for lang in languages} == texts
     assert tuple(question.words[languages[1]]["answers"]) == answers[languages[1]]
     assert len(found.left) == 2
-    assert "no sentences in sw" in found.left[0]
-    assert "(ar)" in found.left[1]
+    assert ["(sw)" in found.left[0], "(ar)" in found.left[1], "missing" in found.left[1]] == [True] * 3
 
 
 def test_a_default_language_that_the_page_does_not_speak_is_taken_alone(tmp_path):

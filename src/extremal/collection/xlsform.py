@@ -89,30 +89,30 @@ class _Asked:
 
     def labels(self, language: str) -> list[str]:
         """The answers in a language."""
-        return [texts[language] for texts in self.answers.values()]
+        return [texts.get(language, "") for texts in self.answers.values()]
+
+    def complete(self, language: str) -> bool:
+        """Whether all texts are there in a language, and the answers differ."""
+        said = [texts.get(language) for texts in (self.texts, self.hints or self.texts)]
+        labels = self.labels(language)
+        return all((*said, *labels)) and len(set(labels)) == len(labels)
 
 
 def read_xlsform(path: str | os.PathLike[str], wanted: Wanted) -> Imported:
     """The survey in an XLSForm; refused if it holds no question of a kind that surveys have."""
     sheets = _sheets(os.fspath(path))
     settings = next(iter(sheets["settings"].values()), {})
-    named = dict.fromkeys(
-        key.partition("::")[2]
-        for row in sheets["survey"].values()
-        for key in row
-        if key.startswith("label::")
-    )
+    keys = [key for row in sheets["survey"].values() for key in row]
+    named = dict.fromkeys(key.partition("::")[2] for key in keys if key.startswith("label::"))
     first = settings.get("default_language", "").lower()
     language = first if first in named else next(iter(named), "")
     form = _Form([language, *(other for other in named if other != language)], wanted)
     form.read(sheets["survey"], sheets["choices"])
     missed = [name for name in wanted.shares if name not in {one.name for one in form.asked if one.private}]
     if missed:
-        raise SurveyError(
-            "--share must name questions that are taken over",
-            given=brief(missed[0]),
-            remedy="; ".join(line for line in form.left if repr(missed[0]) in line) or "look at its rows",
-        )
+        why = "; ".join(line for line in form.left if repr(missed[0]) in line) or "look at its rows"
+        problem = "--share must name questions that are taken over"
+        raise SurveyError(problem, given=brief(missed[0]), remedy=why)
     if not form.asked:
         given = "; ".join(form.left)[:300] or "no question"
         raise SurveyError(f"{path} must have a question with choices", given=given)
@@ -133,17 +133,10 @@ def _sheets(path: str) -> dict[str, Rows]:
         book = openpyxl.load_workbook(io.BytesIO(raw), read_only=True, data_only=True)
         sheets = {sheet.title.strip().lower(): _sheet(sheet) for sheet in book.worksheets}
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, OSError, AttributeError) as error:
-        raise SurveyError(
-            f"{path} must be an XLSForm (.xlsx)",
-            given=brief(str(error)),
-            remedy="save it in the format .xlsx",
-        ) from None
+        said, remedy = brief(str(error)), "save it in the format .xlsx"
+        raise SurveyError(f"{path} must be an XLSForm (.xlsx)", given=said, remedy=remedy) from None
     if "survey" not in sheets or "choices" not in sheets:
-        raise SurveyError(
-            f"{path} must have the sheets survey and choices",
-            given=", ".join(sheets)[:100],
-            remedy="is it an XLSForm?",
-        )
+        raise SurveyError(f"{path} must have the sheets survey and choices", given=", ".join(sheets)[:100])
     return {"settings": {}, **sheets}
 
 
@@ -235,31 +228,25 @@ class _Form:
 
     def _spoken(self) -> dict[str, str]:
         """The languages of the survey by their codes: those that the page speaks, in which no text is missing."""
-        spoken = {}
-        for k, language in enumerate(self.languages):
-            code = CODE.search(language)
-            lacking = [
-                one.number
-                for one in self.asked
-                if not all(
-                    texts.get(language)
-                    for texts in (one.texts, one.hints or one.texts, *one.answers.values())
-                )
-                or len(set(one.labels(language))) < len(one.answers)
-            ]
-            if code is None and language:
-                self.left.append(f"texts in {language!r} are left out: name it like 'Français (fr)'")
-            elif code is not None and code[1] not in LANGUAGES:
-                what = f"the page has no sentences in {code[1]}; translate what extremal survey texts writes"
-                self.left.append(f"texts in {language!r} are left out: {what}")
-            elif lacking:
-                self.left.append(
-                    f"texts in {language!r} are left out: some are missing or alike in row {lacking[0]}"
-                )
-            elif code is not None:
-                spoken[code[1]] = language
-            if k == 0 and language not in spoken.values():
-                return {}  # the page's sentences are English around the texts of the form
+        found = {language: CODE.search(language) for language in self.languages}
+        codes = {language: code[1] for language, code in found.items() if code and code[1] in LANGUAGES}
+        first, *others = self.languages
+        if first not in codes and found[first]:
+            self.left.append(
+                f"the page's own sentences stay English beside {first!r}: see extremal survey texts"
+            )
+        spoken = {codes[first]: first} if first in codes else {}
+        for language in others:
+            lacking = [one.number for one in self.asked if not one.complete(language)]
+            if first in codes and language in codes and not lacking:
+                spoken[codes[language]] = language
+                continue
+            why = (
+                f"some are missing or alike in row {lacking[0]}"
+                if lacking
+                else "the page does not speak both"
+            )
+            self.left.append(f"texts in {language!r} are left out: {why}")
         return spoken
 
     def _leave(self, number: int, what: str) -> None:
@@ -268,9 +255,7 @@ class _Form:
     def _texts(self, row: Mapping[str, str], what: str, usual: str = "") -> Texts:
         """A label or a hint by language; in the default one always something, if there is anything."""
         plain = row.get(what, "")
-        texts = {
-            language: row.get(f"{what}::{language}", "" if language else plain) for language in self.languages
-        }
+        texts = {name: row.get(f"{what}::{name}", "" if name else plain) for name in self.languages}
         first = texts[self.languages[0]] or plain or next(filter(None, texts.values()), usual)
         texts[self.languages[0]] = first
         return texts if first else {}
@@ -282,8 +267,9 @@ class _Form:
             if plain == "begin_repeat":
                 raise _Unfit("what follows would be asked repeatedly")
             return None
-        if plain in ("end_group", "end_repeat", ""):
+        if plain in ("end_group", "end_repeat"):
             del self.groups[-1:]
+        if plain in ("end_group", "end_repeat", ""):
             return None
         one, several = ONE.fullmatch(kind), SEVERAL.fullmatch(kind)
         found = one or several
@@ -308,6 +294,8 @@ class _Form:
         if several and not private:
             raise _Unfit(f"what applies is only asked privately: give --share {name}=… and --epsilon")
         texts, hints = self._texts(row, "label", name), self._texts(row, "hint")
+        if any("${" in text for text in (*texts.values(), *hints.values(), *labels)):
+            raise _Unfit("its texts show the answer to another question")
         asked = _Asked(number, name, self._plain(number, name), texts, hints, answers, several, private, [])
         asked.lines.extend(['kind = "several"'] if several else [] if private else ['kind = "clear"'])
         asked.lines.extend(self._garbled(row, asked) if garbled else self._private(asked) if private else [])

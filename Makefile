@@ -10,7 +10,7 @@
 # make docs       the documentation into build/docs, every warning an error; no network is needed
 # make format     apply the formatter and the linter's safe fixes
 # make lock       renew constraints.txt: versions and hashes of everything that is installed
-# make release    source archive, six wheels, documentation and bill of materials into dist, checked; nothing is uploaded
+# make release    source archive, wheels, npm package, documentation and bill of materials into dist; nothing is uploaded
 # make clean      remove environments, caches and builds
 #
 # Each makes the environment it needs, renews it when pyproject.toml or constraints.txt changes, and compiles the

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from .._common.files import read_bytes, utf8_text
-from ..errors import SurveyError
+from ..errors import PriorError, SurveyError
 from ..model.prior import Prior
-from ..model.reading import csv_rows, number, read_counts, read_table, table_of
+from ..model.reading import csv_rows, number, read_counts, read_range, read_table, table_of
 from .published import Learn, item_prior, subsets_of
 
 LARGEST = 1 << 20  # bytes of a survey or of counts
@@ -232,11 +232,11 @@ def read_between(table: Section, answers: tuple[str, ...]) -> dict[str, tuple[fl
         name = " ".join(label.split())
         if name not in answers:
             raise table.wrong("between", "must name answers", label, f"answers are {', '.join(answers[:8])}")
-        ends = [number(part) for part in text.split(" to ")] if isinstance(text, str) else []
-        known = [end for end in ends if end is not None and is_number(end)]
-        if len(ends) != 2 or len(known) != 2 or not 0 <= known[0] <= known[1] <= 1:
-            raise table.wrong("between", 'must have ranges like "1% to 40%"', f"{label} = {text!r}", example)
-        found[name] = (known[0], known[1])
+        try:
+            found[name] = read_range(str(text))
+        except PriorError:
+            wanted = 'must have ranges like "1% to 40%"'
+            raise table.wrong("between", wanted, f"{label} = {text!r}", example) from None
     return found
 
 

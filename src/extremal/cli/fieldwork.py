@@ -16,6 +16,7 @@ from extremal.model.reading import number, split_labels
 
 from . import show
 from .output import Output, check_own_files, check_target, write_text
+from .progress import progress
 from .serving import Serving
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def rehearse(
     count = people or min(copy.people or SIMULATED, MOST_SIMULATED)
     with tempfile.TemporaryDirectory(prefix="extremal-test-") as folder:
         place = os.path.join(folder, "test.db")
-        with create_store(place, copy) as store:
+        with create_store(place, copy) as store, progress("simulating people"):
             fill(store, count, np.random.default_rng())
             if not serve:
                 store.finish()

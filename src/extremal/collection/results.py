@@ -35,11 +35,11 @@ from .published import Asked, Part, Published, mechanisms_of
 from .store import Store, StoredReports
 
 NUMBER = "mechanism number"  # a column of exports where priors are learned; no question has this name
-Stage = tuple[Published, int]  # a survey with the mechanisms of a stage, and how many people are asked in it
+Asking = tuple[Published, int]  # a survey with the mechanisms of a stage, and how many people are asked in it
 MOST_PEOPLE = 10**8  # a width that takes more is called out of reach
 
 
-def people_needed(published: Published, stages: Sequence[Stage] = ()) -> dict[str, int | None]:
+def people_needed(published: Published, stages: Sequence[Asking] = ()) -> dict[str, int | None]:
     """For each question the people that the wanted width takes; it does not depend on what came in.
 
     Where stages are given, as surveys with their people, they are asked in these proportions.
@@ -51,7 +51,7 @@ def people_needed(published: Published, stages: Sequence[Stage] = ()) -> dict[st
     return {q.name: needed(q, *goal, pairs.get(q.name)) for q in published.questions}
 
 
-def planned(store: Store) -> list[Stage]:
+def planned(store: Store) -> list[Asking]:
     """The stages so far with the people who are asked in each; the last one takes all who are left."""
     learn, people = store.published.learn, store.published.people
     if learn is None or people is None:
@@ -61,7 +61,7 @@ def planned(store: Store) -> list[Stage]:
     return [(survey, end - start) for survey, start, end in zip(surveys, [0, *ends], ends, strict=False)]
 
 
-def staged(place: int, stages: Sequence[Stage]) -> tuple[Mechanism, Prior] | None:
+def staged(place: int, stages: Sequence[Asking]) -> tuple[Mechanism, Prior] | None:
     """A mechanism that draws the stage of a question first, and the shares that are expected; None without stages."""
     if not stages:
         return None

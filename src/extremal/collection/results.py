@@ -31,6 +31,7 @@ from ..estimation.promise import FIGURES, SURVEY
 from ..estimation.result import Estimate
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
+from .among import tables_among_asked, targets_among_asked
 from .published import Asked, Part, Published, mechanisms_of
 from .store import Store, StoredReports
 
@@ -85,7 +86,7 @@ def needed(
     if question.kind == "clear":
         return None
     used = [(m.mechanism, m.prior) for m in question.mechanisms] if asked is None else [asked]
-    if question.form is None and question.purpose == "shares":
+    if question.form is None and question.purpose == "shares" and not question.hides:
         ((matrix, prior),) = used
         try:
             return sample_size(prior, matrix, width, confidence, intervals=intervals)
@@ -127,6 +128,8 @@ def _says_nothing(certified: Certified, people: float) -> bool:
 def targets_of(part: Part) -> Floats:
     """What is estimated from one column, as coefficients of its inputs; ranges of scores are 1."""
     inputs = [str(x) for x in part.mechanism.inputs]
+    if part.hides and isinstance(part.mechanism, Certified):
+        return targets_among_asked(part, part.mechanism.prior)
     if part.scores is None and part.groups is None:
         return np.eye(len(inputs))
     if part.groups is not None:
@@ -222,6 +225,8 @@ def estimated(drawn: list[Reports], confidence: float, intervals: str) -> Estima
 
 def tables(part: Part, found: Any) -> list[IntervalTable]:
     """What an estimate tells of a column: shares of answers or of items, and the mean of a scale."""
+    if part.hides:
+        return tables_among_asked(part, found)
     first = found.table if part.groups is None else found.group(part.groups)
     return [first] if part.scores is None else [first, found.mean(part.scores)]
 
@@ -249,6 +254,8 @@ def _result(
         notes += [_sentence(note) for note in looked.other_notes() if "WARNING" in note or "stage" in note]
     if rows and question.kind == "scale" and question.purpose == "mean":
         notes.insert(0, "The reports are made for the mean: single shares are less exact.")
+    if question.hides:
+        notes.insert(0, "Shares are of those who were asked.")
     if question.kind == "clear":
         left_out = sum(counts[repr(None)] for _, counts in drawn[question.name])
         notes.append("Asked in the clear." + (f" {left_out} left it out." if left_out else ""))

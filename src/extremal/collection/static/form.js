@@ -152,7 +152,7 @@ async function get(address, integrity = "", tries = 3) {
   return get(address, integrity, tries - 1);
 }
 
-/** The catalogues that the page names in its head: "en sha256-…", those of the survey's languages and English. */
+/** Loads the catalogues of the survey's languages; the page names all: "en sha256-…". */
 async function learn(languages) {
   const known = document.querySelector("meta[name=texts]").content.split(" ");
   const needed = known.filter((lang, i) => i % 2 === 0 && (lang === "en" || languages.includes(lang)));
@@ -396,10 +396,9 @@ function refresh() {
   const now = open[at];
   questions.forEach((_, q) => { $(`ask-${q}`).hidden = !now.includes(q); });
   for (const section of $("fields").children) section.hidden = [...section.children].every((part) => part.hidden || !part.id);
-  const used = open.map((page, i) => (page.length ? i : -1)).filter((i) => i >= 0);
-  const values = { page: words.number(used.indexOf(at) + 1), pages: words.number(used.length) };
+  const values = { page: words.number(at + 1), pages: words.number(pages.length) };
   $("where").textContent = pages.length > 1 ? say("page_of", values) : "";
-  return used;
+  return [...pages.keys()].filter((i) => open[i].length);
 }
 
 /** The next page with something to ask, or the last one; goes back to the beginning, and on to the decision. */
@@ -498,7 +497,7 @@ async function draw() {
 
 export function forgetAnswers() {
   $("questions").reset();
-  $("fields").replaceChildren();
+  for (const part of ["fields", "sendings", "where"]) $(part).textContent = "";
 }
 
 /** Goes on where the record says; false if nothing was drawn yet. */
@@ -540,7 +539,7 @@ function tells(question, report) {
   });
 }
 
-/** Whether items depend on each other: then only the survey knows what all of their reports tell. */
+/** Whether only the survey knows what the reports on all items tell. */
 function isStated({ form, independent }) {
   return form === "each" && !independent;
 }

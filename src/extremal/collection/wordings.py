@@ -78,11 +78,10 @@ class Tongues:
                 )
             return text
         self.complete(table, key, given, self.names)
-        part = Section(
-            given, table.places, table.folder, f"{table.table}.{key}" if table.table else key, table.number
-        )
         for lang in self.names:
-            words.setdefault(lang, {})[key] = part.text(lang, required=True)
+            if not isinstance(given[lang], str) or not given[lang].strip():
+                raise table.wrong(key, f"must be text in {lang!r}", given[lang])
+            words.setdefault(lang, {})[key] = given[lang].strip()
         return str(words[self.names[0]][key])
 
     def complete(self, table: Section, key: str, given: Mapping[str, Any], wanted: Sequence[str]) -> None:

@@ -696,7 +696,7 @@ export function thank() {
   const contact = survey.post === null && told(survey, "contact");
   $("thanks").textContent = say(field ? "handed_in" : survey.post === null ? "saved" : "arrived") +
     (contact ? ` ${say("contact", { contact: `\u2068${contact}\u2069` })}` : "");
-  if (record && record.body) $("number").textContent = say("code", { code: JSON.parse(record.body).id });
+  if (record && record.body) $("number").textContent = say("code", { code: `\u2068${JSON.parse(record.body).id}\u2069` });
 }
 
 function receipt() {

@@ -58,6 +58,7 @@ DRAW = """async (files, draws) => {
     return draws.map(([k, answer, word]) => mechanisms[k].draw(answer, BigInt(word)));
 }"""
 VISIBLE = "(id) => document.getElementById(id)?.checkVisibility() === true"
+SPEAK = "(lang) => Object.assign(document.getElementById('language'), { value: lang }).dispatchEvent(new Event('change'))"
 KEPT = f"async () => JSON.stringify(await ({INDEXED})())"
 # What reaches beyond the right side, or would have to be scrolled to; a text of one line may be cut off on purpose.
 TOO_WIDE = """() => [
@@ -212,8 +213,7 @@ def test_two_tabs_share_one_report(tab, site):
 def walked(tab, way, lang):
     """One way through the questions of `routes`, in a language, with a turn back."""
     visits, pain, pills = way
-    choose = "(lang) => { const s = document.getElementById('language'); s.value = lang; s.onchange({ target: s }); }"
-    tab.evaluate(choose, lang)
+    tab.evaluate(SPEAK, lang)
     tab.click("#start")
     answers = [(0, [visits]), (1, pain if pain is None else [pain]), (2, pills), (3, [0]), (4, [0])]
     for question, chosen in [(q, chosen) for q, chosen in answers if chosen is not None]:
@@ -244,8 +244,7 @@ def test_no_way_no_language_and_no_way_back_leaves_the_browser(browser_tab):
             assert list(sent.values()) == [*reports[:3], "yes", reports[3]]
             tab.click("#send")
             shown(tab, "done")
-            here = "(lang) => { const s = document.getElementById('language'); s.value = lang; s.onchange({ target: s }); }"
-            tab.evaluate(here, "en")
+            tab.evaluate(SPEAK, "en")
             everything = [tab.evaluate(TRACES), repr(sorted(site.requests))]
             seen.add(json.dumps(everything).replace(site.address.split(":")[-1].strip("/"), "PORT"))
         tab.close()
@@ -258,9 +257,7 @@ def test_right_to_left_nothing_is_wider_than_a_phone(tab, width):
     with serving(survey(routes.QUESTIONS, **routes.BOTH)) as site:
         site.languages = ("ar", "en")
         visited(tab, site)
-        tab.evaluate(
-            "() => { const s = document.getElementById('language'); s.value = 'ar'; s.onchange({ target: s }); }"
-        )
+        tab.evaluate(SPEAK, "ar")
         assert tab.evaluate("document.documentElement.dir") == "rtl"
         edge = "(id) => innerWidth - document.getElementById(id).getBoundingClientRect().right"
         assert (

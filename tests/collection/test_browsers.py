@@ -58,7 +58,11 @@ DRAW = """async (files, draws) => {
     return draws.map(([k, answer, word]) => mechanisms[k].draw(answer, BigInt(word)));
 }"""
 VISIBLE = "(id) => document.getElementById(id)?.checkVisibility() === true"
-SPEAK = "(lang) => Object.assign(document.getElementById('language'), { value: lang }).dispatchEvent(new Event('change'))"
+SPEAK = """(lang) => {
+    const chooser = document.getElementById("language");
+    chooser.value = lang;
+    chooser.dispatchEvent(new Event("change"));
+}"""
 KEPT = f"async () => JSON.stringify(await ({INDEXED})())"
 # What reaches beyond the right side, or would have to be scrolled to; a text of one line may be cut off on purpose.
 TOO_WIDE = """() => [

@@ -249,16 +249,13 @@ export function introduce(checked = []) {
   const items = (lines) => lines.filter(Boolean).map((line) => make("li", { dir: "auto" }, line));
   $("promise").hidden = !hidden.length;
   if (hidden.length) {
-    const lines = [say("stays_page"), say("mixes"), ...total(hidden),
-      say(hidden.some(({ mechanisms }) => mechanisms.some(rulesOut)) ? "rules_out" : "rules_nothing")];
-    $("promises").replaceChildren(...items(lines));
+    const rules = hidden.some(({ mechanisms }) => mechanisms.some(rulesOut));
+    $("promises").replaceChildren(...items([say("stays_page"), say("mixes"), ...total(hidden), rules && say("rules_out")]));
     $("check").textContent = limits(hidden);
   }
-  const [collector, contact] = [told(survey, "collector"), told(survey, "contact")];
+  const named = (key) => told(survey, key) && say(key, { [key]: `\u2068${told(survey, key)}\u2069` });
   $("facts").replaceChildren(...items([
-    clear.length ? say("sent_open", { questions: listed(clear) }) : "",
-    collector ? say("collector", { collector: `\u2068${collector}\u2069` }) : "",
-    contact ? say("contact", { contact: `\u2068${contact}\u2069` }) : "",
+    clear.length && say("sent_open", { questions: listed(clear) }), named("collector"), named("contact"),
   ]));
   $("respondents").hidden = !survey.respondents;
   if (survey.respondents) $("respondents").href = survey.respondents;
@@ -286,12 +283,10 @@ function limits(asked) {
   const proved = asked.filter((question) => !isStated(question));
   const sum = ({ mechanisms }) => mechanisms.reduce((level, { epsilon }) => level + epsilon, 0);
   return [
-    proved.length ? say("checked", { factor: limit(sum, proved) }) : "",
-    stated.length ? say("stated", {
-      questions: listed(stated), factor: limit(({ level }) => level, stated),
-    }) : "",
+    proved.length && say("checked", { factor: limit(sum, proved) }),
+    stated.length && say("stated", { questions: listed(stated), factor: limit(({ level }) => level, stated) }),
     say("known"),
-    asked.some(({ independent }) => independent) ? say("if_items") : "",
+    asked.some(({ independent }) => independent) && say("if_items"),
   ].filter(Boolean).join(" ");
 }
 

@@ -13,7 +13,7 @@ from scipy.stats import multinomial, norm
 import extremal as ex
 from extremal.estimation.approximate import difference_intervals, ordinary_intervals, ratio_intervals
 from extremal.estimation.contrasts import Channel
-from extremal.estimation.intervals import Bounds, lower_limit, upper_limit
+from extremal.estimation.intervals import Ends, lower_limit, upper_limit
 from tests.support.examples import at_most
 from tests.support.strategies import mechanisms, priors
 
@@ -202,12 +202,12 @@ def test_with_many_reports_the_ends_are_where_the_score_test_turns():
 
 def test_differences_and_ratios_of_many_reports_are_the_usual_ones():
     """Symmetric intervals: add like standard errors; a ratio has the error of its linearisation."""
-    one, other = Bounds(np.array([0.28]), np.array([0.32])), Bounds(np.array([0.17]), np.array([0.23]))
+    one, other = Ends(np.array([0.28]), np.array([0.32])), Ends(np.array([0.17]), np.array([0.23]))
     a, b = np.array([0.3]), np.array([0.2])
     found = difference_intervals(one, other, a, b)
     away = math.hypot(0.02, 0.03)
     assert (found.lower[0], found.upper[0]) == pytest.approx((0.1 - away, 0.1 + away))
-    part, whole = Bounds(a - 0.002, a + 0.002), Bounds(b + 0.3 - 0.003, b + 0.3 + 0.003)
+    part, whole = Ends(a - 0.002, a + 0.002), Ends(b + 0.3 - 0.003, b + 0.3 + 0.003)
     ratio = ratio_intervals(part, whole, a, b + 0.3, np.array([0.5]))
     r = 0.6
     away = math.sqrt(0.002**2 + (r * 0.003) ** 2 - 2 * 0.5 * r * 0.002 * 0.003) / 0.5

@@ -12,7 +12,7 @@ import extremal as ex
 from extremal.estimation.contrasts import Channel
 from extremal.estimation.intervals import (
     BENTKUS,
-    Bounds,
+    Ends,
     chernoff_above,
     clopper_pearson,
     contrast_intervals,
@@ -162,7 +162,7 @@ def misses(name, n, runs, seed, people=False):
     for bounds, often in zip(
         zip(*contrast_intervals(contrasts, counts, 1 - CONFIDENCE), strict=True), times, strict=True
     ):
-        lower, upper = within_simplex(Bounds(*bounds))
+        lower, upper = within_simplex(Ends(*bounds))
         missed += often * (not ((lower <= theta + 1e-12) & (theta <= upper + 1e-12)).all())
     return missed
 

@@ -126,6 +126,8 @@ def main() -> int:
     parser.add_argument("--plain", action="store_true", help="replace nothing")
     given, rest = parser.parse_known_args()
     target = given.folder.resolve()
+    if target.exists() and not (target / "said.txt").exists():
+        parser.error(f"{target} was not made by this script, which would replace it")
     print(f"{copy(target, given.plain)} messages replaced")
     environment = os.environ | {"PYTHONPATH": str(target / "src")}
     command = [sys.executable, "-m", "pytest", "-rfE", "--tb=line", "-p", "no:cacheprovider", *rest]

@@ -255,13 +255,13 @@ def _entry(
     from extremal.draw.columns import Alphabet, from_numpy
     from extremal.draw.drawing import choose_randomness
     from extremal.draw.ids import distinct_blocks
-    from extremal.release.ledger import Claim, Entry, ledger_path
+    from extremal.release.ledger import Entry, LedgerColumn, ledger_path
 
     randomness = choose_randomness(keyed, None)
     path = ledger_path(ledger, randomness.key, correction)
     if keyed is None or randomness.key is None:
         return Entry()
-    entry = Entry(path, randomness.key, randomness.occasion, [Claim(name, windows)], correction)
+    entry = Entry(path, randomness.key, randomness.occasion, [LedgerColumn(name, windows)], correction)
     column = from_numpy(Alphabet(tuple(range(windows.answers)), ()), codes)
     entry.add(distinct_blocks(keyed.ids, len(codes)), [column], None)
     return entry

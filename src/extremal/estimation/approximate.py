@@ -35,14 +35,14 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.types import Floats
-from .intervals import Bounds, normal_quantile
+from .intervals import Ends, normal_quantile
 
 FEW = 20  # reports of a kind: with fewer, the mean has tails of its own
 
 
 def ordinary_intervals(
     P: Floats, targets: Floats, W: Floats, theta: Floats, shares: Floats, sizes: Floats, error: float
-) -> Bounds:
+) -> Ends:
     """Intervals for targets from 0 to 1 with unbiased weights W, each of which misses with probability about `error`.
 
     `theta` are shares of answers off the boundary, `shares` those of the reports, `sizes` numbers of reports, one for
@@ -61,10 +61,10 @@ def ordinary_intervals(
         lower[few], upper[few] = (
             tail_end(*given, near[few], side) for near, side in ((lower, -1.0), (upper, 1.0))
         )
-    return Bounds(lower, upper)
+    return Ends(lower, upper)
 
 
-def score_intervals(line: ReportLine, W: Floats, center: Floats, sizes: Floats, z: float) -> Bounds:
+def score_intervals(line: ReportLine, W: Floats, center: Floats, sizes: Floats, z: float) -> Ends:
     """The values that the score test keeps, see above."""
     squares = W * W
     second = squares @ line.middle
@@ -76,7 +76,7 @@ def score_intervals(line: ReportLine, W: Floats, center: Floats, sizes: Floats, 
         half, total = sizes * center + z * z * b / 2, sizes + z * z
         root = np.sqrt(np.maximum(half * half - total * (sizes * center * center - z * z * a), 0.0))
         ends.append(np.clip((half + side * root) / total, 0.0, 1.0))
-    return Bounds(*ends)
+    return Ends(*ends)
 
 
 def _at_end(targets: Floats, theta: Floats) -> Floats:
@@ -104,7 +104,7 @@ def pulls(W: Floats, q: Floats) -> tuple[Floats, Floats]:
     return common, steps
 
 
-def covering(bounds: Bounds, values: Floats, errors: Floats) -> Bounds:
+def covering(bounds: Ends, values: Floats, errors: Floats) -> Ends:
     """The same for figures from 0 to 1; all hold their values, and none is narrower than its standard error.
 
     As long as that is at most 1: then the interval is all that is possible.
@@ -115,20 +115,20 @@ def covering(bounds: Bounds, values: Floats, errors: Floats) -> Bounds:
     narrow = missing > 0
     start = np.clip(lower - missing / 2, 0.0, np.maximum(1 - (upper - lower + missing), 0.0))
     end = np.minimum(start + (upper - lower + missing), 1.0)
-    return Bounds(
+    return Ends(
         np.where(narrow, np.minimum(start, lower), lower), np.where(narrow, np.maximum(end, upper), upper)
     )
 
 
-def covering_differences(bounds: Bounds, values: Floats, errors: Floats) -> Bounds:
+def covering_differences(bounds: Ends, values: Floats, errors: Floats) -> Ends:
     """The same for figures from -1 to 1."""
-    half = covering(Bounds((bounds.lower + 1) / 2, (bounds.upper + 1) / 2), (values + 1) / 2, errors / 2)
-    return Bounds(2 * half.lower - 1, 2 * half.upper - 1)
+    half = covering(Ends((bounds.lower + 1) / 2, (bounds.upper + 1) / 2), (values + 1) / 2, errors / 2)
+    return Ends(2 * half.lower - 1, 2 * half.upper - 1)
 
 
 def difference_intervals(
-    one: Bounds, other: Bounds, values: Floats, others: Floats, correlations: Floats | float = 0.0
-) -> Bounds:
+    one: Ends, other: Ends, values: Floats, others: Floats, correlations: Floats | float = 0.0
+) -> Ends:
     """Intervals for differences, from those of both shares and the correlations of their errors.
 
     On each side the distances from estimates to ends are added like standard errors (Newcombe, 1998; Zou and Donner,
@@ -140,19 +140,17 @@ def difference_intervals(
         for own, off in _opposite(one, other, values, others)
     ]
     center = values - others
-    return Bounds(np.maximum(center - ends[0], -1.0), np.minimum(center + ends[1], 1.0))
+    return Ends(np.maximum(center - ends[0], -1.0), np.minimum(center + ends[1], 1.0))
 
 
-def _opposite(one: Bounds, other: Bounds, values: Floats, others: Floats) -> list[tuple[Floats, Floats]]:
+def _opposite(one: Ends, other: Ends, values: Floats, others: Floats) -> list[tuple[Floats, Floats]]:
     """How far one share can be below and above its value, and the other one on the opposite side."""
     below, above = values - one.lower, one.upper - values
     sides = ((below, other.upper - others), (above, others - other.lower))
     return [(np.maximum(own, 0.0), np.maximum(off, 0.0)) for own, off in sides]
 
 
-def ratio_intervals(
-    parts: Bounds, wholes: Bounds, values: Floats, others: Floats, correlations: Floats
-) -> Bounds:
+def ratio_intervals(parts: Ends, wholes: Ends, values: Floats, others: Floats, correlations: Floats) -> Ends:
     """Intervals for parts over wholes, at most 1, from the intervals of both and the correlations of their errors.
 
     A ratio r is kept if 0 is in the interval for part - r whole, which is made as for differences (Li, Tang and Wong,
@@ -168,7 +166,7 @@ def ratio_intervals(
         with np.errstate(divide="ignore", invalid="ignore"):
             end = (middle + side * root) / high
         found.append(np.where((high > 0) & (wholes.lower > 0) & np.isfinite(end), end, 0.5 + side / 2))
-    return Bounds(np.clip(found[0], 0.0, 1.0), np.clip(found[1], 0.0, 1.0))
+    return Ends(np.clip(found[0], 0.0, 1.0), np.clip(found[1], 0.0, 1.0))
 
 
 def two_sided_quantile(error: float, degrees: int | None = None) -> float:

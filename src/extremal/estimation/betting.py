@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from .._common.types import Floats, Ints
 from .contrasts import Channel, Scaled, statements, variances
-from .intervals import Bounds
+from .intervals import Ends
 
 PEOPLE = 2000.0  # reports for which the intervals are best, unless a survey says how many it wants
 STEPS = np.arange(-13, 14)  # bets are best for 2^k times as many
@@ -57,7 +57,7 @@ class StageReports(NamedTuple):
 
 def always_intervals(
     stages: Sequence[StageReports], targets: Floats, error: float, people: float = PEOPLE
-) -> Bounds:
+) -> Ends:
     """Intervals for targets, all of which hold at all times together, except with probability `error`.
 
     They are narrowest for about so many `people`. A stage whose reports alone do not determine a target says nothing
@@ -76,7 +76,7 @@ def always_intervals(
     return _intervals(stages, targets, error, sizes, CHANCES)
 
 
-def staged_intervals(stages: Sequence[StageReports], targets: Floats, error: float) -> Bounds:
+def staged_intervals(stages: Sequence[StageReports], targets: Floats, error: float) -> Ends:
     """Intervals for targets, all of which hold together, for numbers of people that do not depend on reports.
 
     A bet is best if everybody who is still to be asked will be asked as in this stage: later mechanisms may depend on
@@ -86,7 +86,7 @@ def staged_intervals(stages: Sequence[StageReports], targets: Floats, error: flo
     if targets.shape[1] == 2:
         scaled, share = Scaled.of(targets), _second_share(stages, error)
         ends = [scaled.values(scaled.unit @ [1 - m, m]) for m in share]
-        return Bounds(np.minimum(*ends), np.maximum(*ends))
+        return Ends(np.minimum(*ends), np.maximum(*ends))
     people = [stage.people for stage in stages]
 
     def sizes(variances: Sequence[Floats], limit: float) -> list[Floats]:
@@ -137,7 +137,7 @@ def _second_share(stages: Sequence[StageReports], error: float) -> tuple[float, 
 
 def _intervals(
     stages: Sequence[StageReports], targets: Floats, error: float, sizes: Sizes, chances: Floats
-) -> Bounds:
+) -> Ends:
     scaled = Scaled.of(targets)
     limit = math.log(2 * statements(scaled.unit) / error)
     scores = [_scores(stage, scaled.unit) for stage in stages]
@@ -151,7 +151,7 @@ def _intervals(
         ends.append((least, 1 - _least([score.mirrored() for score in looked], own, chances, limit)))
     lower, upper = (np.concatenate(found) for found in zip(*ends, strict=True))
     # Two refutations that should not both be: what is between them is all that is left.
-    return Bounds(scaled.values(np.minimum(lower, upper)), scaled.values(np.maximum(lower, upper)))
+    return Ends(scaled.values(np.minimum(lower, upper)), scaled.values(np.maximum(lower, upper)))
 
 
 class _Scores(NamedTuple):

@@ -28,7 +28,7 @@ from ..model.labels import Labels
 from .approximate import covering, covering_differences, difference_intervals, ratio_intervals
 from .contrasts import RANK_TOLERANCE, Channel, each_symbol, statements
 from .interval_table import IntervalTable
-from .intervals import BENTKUS, VARIANCE_SHARE, Bounds, Spread, deviation, mean_intervals, normal_quantile
+from .intervals import BENTKUS, VARIANCE_SHARE, Ends, Spread, deviation, mean_intervals, normal_quantile
 from .likelihood import maximize
 from .promise import Promise
 from .sample import Totals, WeightedReports, shares_within
@@ -73,7 +73,7 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
         lower, upper = difference_intervals(
             one.bounds(targets, 1 - level), other.bounds(targets, 1 - level), one.shares, other.shares
         )
-    lower, upper = covering_differences(Bounds(lower, upper), values, errors)
+    lower, upper = covering_differences(Ends(lower, upper), values, errors)
     weighted = one.survey is not None or other.survey is not None
     return IntervalTable(
         f"{len(targets)} differences between {one.reports} and {other.reports} reports",
@@ -88,7 +88,7 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
     )
 
 
-def _difference_bounds(one: Estimate, other: Estimate, targets: Floats, error: float) -> Bounds:
+def _difference_bounds(one: Estimate, other: Estimate, targets: Floats, error: float) -> Ends:
     """A fifth of each error for the variances of both, the rest for the two sides."""
     z = normal_quantile(error / 2 / BENTKUS)
     low, high = np.zeros(len(targets)), np.zeros(len(targets))
@@ -111,7 +111,7 @@ def _difference_bounds(one: Estimate, other: Estimate, targets: Floats, error: f
     too_low = deviation(total * everyone, most_down * everyone, everyone, side)
     # Reports whose unbiased shares are out of range would leave nothing between the ends once these are cut.
     low, high = np.minimum(low, 1.0), np.maximum(high, -1.0)
-    return Bounds(np.clip(low - too_high, -1.0, 1.0), np.clip(high + too_low, -1.0, 1.0))
+    return Ends(np.clip(low - too_high, -1.0, 1.0), np.clip(high + too_low, -1.0, 1.0))
 
 
 @one_thread
@@ -133,9 +133,7 @@ def ratio_table(found: Estimate, title: str, names: Labels, parts: Floats, whole
         spread = np.where(known, np.sqrt(np.maximum(variance, 0.0)) / b, np.inf)
         correlations = np.where(known, np.clip(shared / (one * other), -1.0, 1.0), 0.0)
     ends = replace(found, intervals="each").bounds(targets, 1 - found.confidence)
-    part, whole = (
-        Bounds(*both) for both in zip(np.split(ends.lower, 2), np.split(ends.upper, 2), strict=True)
-    )
+    part, whole = (Ends(*both) for both in zip(np.split(ends.lower, 2), np.split(ends.upper, 2), strict=True))
     bounds = covering(ratio_intervals(part, whole, a, b, correlations), ratios, spread)
     promise = Promise(found.confidence, "each", exact=False, weighted=found.survey is not None, choice=False)
     return IntervalTable(title, names, ratios, *bounds, spread, known, promise, warning=found.warning)

@@ -55,7 +55,7 @@ TRIED, GAIN = 10, 0.02  # the widest intervals are tried first; if they gain les
 SLACK = 1e-9  # of a row's range: what rounding may have done to its bounds
 
 
-class Bounds(NamedTuple):
+class Ends(NamedTuple):
     lower: Floats
     upper: Floats
 
@@ -63,7 +63,7 @@ class Bounds(NamedTuple):
 @one_thread
 def target_intervals(
     channel: Channel, counts: NDArray[Any], targets: Floats, error: float, together: bool = True
-) -> Bounds:
+) -> Ends:
     """Intervals all of which hold, or each of which holds, except with probability `error`.
 
     Weights and the division of the error depend on the mechanism, the expected shares and n only.
@@ -71,7 +71,7 @@ def target_intervals(
     scaled = Scaled.of(targets)
     contrasts = weighed(channel, float(counts.sum()), scaled.unit, error, together)
     found = contrast_intervals(contrasts, counts, error, together)
-    return Bounds(scaled.values(found.lower), scaled.values(found.upper))
+    return Ends(scaled.values(found.lower), scaled.values(found.upper))
 
 
 @one_thread
@@ -84,7 +84,7 @@ def weighed(channel: Channel, n: float, targets: Floats, error: float, together:
 @one_thread
 def contrast_intervals(
     contrasts: Contrasts, counts: NDArray[Any], error: float, together: bool = True
-) -> Bounds:
+) -> Ends:
     """Intervals for the targets of these weights, which hold together, or each, except with probability `error`.
 
     Counts of several collections of the same size, one a row, have intervals in rows.
@@ -101,12 +101,12 @@ def contrast_intervals(
     if programs:
         box = clopper_pearson(counts.astype(np.float64), n, BOX_SHARE * error / counts.shape[-1])
         for row in np.ndindex(counts.shape[:-1]):
-            own = (Bounds(found.lower[row], found.upper[row]) for found in (mean, box, Bounds(lower, upper)))
+            own = (Ends(found.lower[row], found.upper[row]) for found in (mean, box, Ends(lower, upper)))
             lower[row], upper[row] = _programs(contrasts, counts[row], *own)
-    return Bounds(np.minimum(lower, targets.max(axis=1)), np.maximum(upper, targets.min(axis=1)))
+    return Ends(np.minimum(lower, targets.max(axis=1)), np.maximum(upper, targets.min(axis=1)))
 
 
-def mean_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> Bounds:
+def mean_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> Ends:
     """An interval for E[w(Y)] of every contrast, each wrong with probability at most `error`."""
     n = _size(counts)
     W, means = contrasts.W, contrasts.means
@@ -132,7 +132,7 @@ def mean_intervals(contrasts: Contrasts, counts: NDArray[Any], error: float) -> 
         side = (1 - VARIANCE_SHARE) * error / 2
         upper[..., rest], below = np.split(side_of(spread.chosen(rest).both_ways(), n, side), 2, axis=-1)
         lower[..., rest] = -below
-    return Bounds(np.clip(lower, least, largest), np.clip(upper, least, largest))
+    return Ends(np.clip(lower, least, largest), np.clip(upper, least, largest))
 
 
 class Spread(NamedTuple):
@@ -285,12 +285,12 @@ def chernoff_above(mean: Floats, limit: float) -> Floats:
     return high
 
 
-def clopper_pearson(hits: Floats, n: Floats | float, error: float) -> Bounds:
+def clopper_pearson(hits: Floats, n: Floats | float, error: float) -> Ends:
     """Two-sided intervals for binomial probabilities, wrong with probability at most `error` each."""
-    return Bounds(lower_limit(hits, n, error / 2), upper_limit(hits, n, error / 2))
+    return Ends(lower_limit(hits, n, error / 2), upper_limit(hits, n, error / 2))
 
 
-def _programs(contrasts: Contrasts, counts: NDArray[Any], mean: Bounds, box: Bounds, known: Bounds) -> Bounds:
+def _programs(contrasts: Contrasts, counts: NDArray[Any], mean: Ends, box: Ends, known: Ends) -> Ends:
     """The least and largest value of the biased targets over all shares that the bounds allow.
 
     Bounds that no shares meet are made wider until the shares of largest likelihood meet them: else nothing would be
@@ -308,15 +308,15 @@ def _programs(contrasts: Contrasts, counts: NDArray[Any], mean: Bounds, box: Bou
     lower[which], upper[which] = narrowed(
         rows, low, high, contrasts.targets[which], lower[which], upper[which]
     )
-    return Bounds(lower, upper)
+    return Ends(lower, upper)
 
 
-def within_simplex(bounds: Bounds) -> Bounds:
+def within_simplex(bounds: Ends) -> Ends:
     """Intervals of all symbols, shortened by what the others leave: shares sum to 1."""
     lower, upper = bounds
     if lower.sum() > 1 or upper.sum() < 1:
         return bounds  # no shares fit: there is nothing to conclude
-    return Bounds(np.maximum(lower, 1 - (upper.sum() - upper)), np.minimum(upper, 1 - (lower.sum() - lower)))
+    return Ends(np.maximum(lower, 1 - (upper.sum() - upper)), np.minimum(upper, 1 - (lower.sum() - lower)))
 
 
 def normal_quantile(tail: float) -> float:

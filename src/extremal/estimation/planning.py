@@ -24,7 +24,7 @@ from ..optimization.design import designed
 from ..theory.randomized_response import randomized_response_for_pml
 from .approximate import ordinary_intervals
 from .contrasts import Channel, Scaled, each_symbol, standard_errors
-from .intervals import BENTKUS, MOST_COUNTED, Bounds, normal_quantile, target_intervals, within_simplex
+from .intervals import BENTKUS, MOST_COUNTED, Ends, normal_quantile, target_intervals, within_simplex
 from .promise import FIGURES, check_kind
 
 MOST_REPORTS = 10**12  # a width that takes more is called out of reach
@@ -359,7 +359,7 @@ def _widths(channel: Channel, n: float, error: float, kind: str) -> Floats:
     return np.asarray(bounds.upper - bounds.lower)
 
 
-def expected_bounds(channel: Channel, targets: Floats, n: float, error: float, kind: str) -> Bounds:
+def expected_bounds(channel: Channel, targets: Floats, n: float, error: float, kind: str) -> Ends:
     """The intervals that `estimate` gives for n reports that come as often as expected.
 
     Parameters
@@ -389,7 +389,7 @@ def expected_bounds(channel: Channel, targets: Floats, n: float, error: float, k
     lower[known], upper[known] = ordinary_intervals(
         channel.P, unit[known], W, channel.expected, channel.outputs, sizes, error
     )
-    return Bounds(scaled.values(lower), scaled.values(upper))
+    return Ends(scaled.values(lower), scaled.values(upper))
 
 
 def _check(prior: Prior, mechanism: Any, confidence: float) -> tuple[Mechanism, float]:

@@ -30,7 +30,7 @@ from .contrasts import (
 from .counts import ReportCounts
 from .differences import EqualityTest, difference, equality_test
 from .interval_table import IntervalTable, Tabled, source
-from .intervals import Bounds, within_simplex
+from .intervals import Ends, within_simplex
 from .likelihood import misfit, unexplained
 from .promise import Promise
 from .sample import WeightedReports
@@ -326,7 +326,7 @@ class Estimate(Tabled):
         )
 
     @one_thread
-    def bounds(self, targets: Floats, error: float) -> Bounds:
+    def bounds(self, targets: Floats, error: float) -> Ends:
         """Intervals for the targets: all wrong together, or each wrong, with probability at most `error`.
 
         Each holds its estimate, moved into what is possible, and is no narrower than its standard error.
@@ -412,7 +412,7 @@ class Estimate(Tabled):
 
     @cached_property
     @one_thread
-    def _bounds(self) -> Bounds:
+    def _bounds(self) -> Ends:
         symbols = each_symbol(len(self.labels))
         bounds = self.uncertainty.unit_bounds(symbols, 1 - self.confidence, self.intervals)
         if self.promise.exact:
@@ -420,4 +420,4 @@ class Estimate(Tabled):
         lower, upper = self.uncertainty.covering(symbols, bounds)
         lower.setflags(write=False)
         upper.setflags(write=False)
-        return Bounds(lower, upper)
+        return Ends(lower, upper)

@@ -12,7 +12,7 @@ from .._common.types import Bools, Floats, Ints
 from .approximate import FEW, covering, ordinary_intervals, pulls, two_sided_quantile
 from .betting import StageReports, always_intervals, staged_intervals
 from .contrasts import Channel, Scaled, interior, statements, variances
-from .intervals import Bounds, clopper_pearson, narrowed, normal_quantile, target_intervals
+from .intervals import Ends, clopper_pearson, narrowed, normal_quantile, target_intervals
 from .sample import WeightedReports
 
 EQUAL = 1e-12  # of the squared range of weights: a variance below is rounding
@@ -42,17 +42,17 @@ class Uncertainty:
             return self.survey.report_shares
         return np.asarray(self.counts / self._reports)
 
-    def bounds(self, targets: Floats, error: float, kind: str) -> Bounds:
+    def bounds(self, targets: Floats, error: float, kind: str) -> Ends:
         """Intervals of a kind for targets: each holds its estimate, and is no narrower than its standard error."""
         scaled = Scaled.of(targets)
         found = self.covering(scaled.unit, self.unit_bounds(scaled.unit, error, kind))
-        return Bounds(scaled.values(found.lower), scaled.values(found.upper))
+        return Ends(scaled.values(found.lower), scaled.values(found.upper))
 
-    def covering(self, unit: Floats, bounds: Bounds) -> Bounds:
+    def covering(self, unit: Floats, bounds: Ends) -> Ends:
         """Intervals of targets from 0 to 1 that hold their estimates, and are no narrower than the standard errors."""
         return covering(bounds, unit @ self.estimated, self.standard_errors(unit))
 
-    def unit_bounds(self, targets: Floats, error: float, kind: str) -> Bounds:
+    def unit_bounds(self, targets: Floats, error: float, kind: str) -> Ends:
         """Intervals of a kind for targets from 0 to 1, as the reports alone give them."""
         if kind == "always":
             return always_intervals(self.stages, targets, error)
@@ -75,9 +75,9 @@ class Uncertainty:
                 self._discounted(W, share),
                 share,
             )
-        return Bounds(lower, upper)
+        return Ends(lower, upper)
 
-    def _together(self, targets: Floats, error: float) -> Bounds:
+    def _together(self, targets: Floats, error: float) -> Ends:
         """Intervals that hold together for every number of reports, except with probability `error`.
 
         Of several stages, each tells what it tells by itself, given those before. Where the first does not tell all
@@ -89,9 +89,9 @@ class Uncertainty:
             return staged_intervals(self.stages, targets, error)
         apart = staged_intervals(self.stages, targets, error / 2)
         joint = self._by_outputs(targets, error / 2)
-        return Bounds(np.maximum(apart.lower, joint.lower), np.minimum(apart.upper, joint.upper))
+        return Ends(np.maximum(apart.lower, joint.lower), np.minimum(apart.upper, joint.upper))
 
-    def _possible(self, targets: Floats, error: float) -> Bounds:
+    def _possible(self, targets: Floats, error: float) -> Ends:
         """What the reports leave possible of targets that they do not identify."""
         if self.survey is None and len(self.stages) > 1:
             return self._by_outputs(targets, error)
@@ -99,24 +99,24 @@ class Uncertainty:
             return target_intervals(self.channel, self.counts, targets, error, together=False)
         low, high = targets.min(axis=1), targets.max(axis=1)
         if self.survey.degrees <= 0:
-            return Bounds(low, high)
+            return Ends(low, high)
         each, outputs = error / len(self.report_shares), np.eye(len(self.report_shares))
         sizes = self._discounted(outputs, each)
         return self._within(clopper_pearson(self.report_shares * sizes, sizes, each), self.matrix, targets)
 
-    def _by_outputs(self, targets: Floats, error: float) -> Bounds:
+    def _by_outputs(self, targets: Floats, error: float) -> Ends:
         """All shares under which no output of any stage is much rarer or more common than it was."""
         asked = [stage for stage in self.stages if stage.people]
         each = error / sum(len(stage.counts) for stage in asked)
         boxes = [clopper_pearson(stage.counts.astype(np.float64), stage.people, each) for stage in asked]
-        box = Bounds(*(np.concatenate(ends) for ends in zip(*boxes, strict=True)))
+        box = Ends(*(np.concatenate(ends) for ends in zip(*boxes, strict=True)))
         return self._within(box, np.concatenate([stage.channel.P for stage in asked], axis=1), targets)
 
-    def _within(self, box: Bounds, matrix: Floats, targets: Floats) -> Bounds:
+    def _within(self, box: Ends, matrix: Floats, targets: Floats) -> Ends:
         """The ends of targets over all shares whose outputs are within bounds, which are made to hold the estimate."""
         best = np.maximum(self.estimated, 0.0) @ matrix
         ends = np.minimum(box.lower, best), np.maximum(box.upper, best)
-        return Bounds(*narrowed(matrix.T, *ends, targets, targets.min(axis=1), targets.max(axis=1)))
+        return Ends(*narrowed(matrix.T, *ends, targets, targets.min(axis=1), targets.max(axis=1)))
 
     @one_thread
     def linear(self, targets: Floats) -> Floats:

@@ -34,7 +34,7 @@ from .approximate import FEW, covering, pulls
 from .interval_table import IntervalTable
 from .intervals import (
     VARIANCE_SHARE,
-    Bounds,
+    Ends,
     Spread,
     chernoff_above,
     lower_limit,
@@ -209,7 +209,7 @@ def estimate_window_groups(
         mean, errors[k], low, high = sample_mean(held_by, times, within, error, other * (1 - other))
         means[k], lower[k], upper[k] = (x - none for x in (mean, low, high))
     means, errors, lower, upper = (x / (own - other) for x in (means, errors, lower, upper))
-    bounds = covering(Bounds(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)), means, errors)
+    bounds = covering(Ends(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)), means, errors)
     return IntervalTable(
         f"{len(groups)} shares of groups from {n} reports",
         tuple(groups),

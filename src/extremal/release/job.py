@@ -13,7 +13,7 @@ from ..draw.drawing import Job, Release, check_releases, choose_randomness, drop
 from ..draw.keys import Keyed
 from ..draw.sampler import Words
 from ..errors import KeyingError, ValuesError
-from .ledger import Claim, Entry, ledger_path
+from .ledger import Entry, LedgerColumn, ledger_path
 
 Path = str | os.PathLike[str]
 
@@ -61,7 +61,7 @@ def plan(mechanisms: Mapping[Any, Certified], terms: Terms) -> tuple[Job, Entry]
     path = ledger_path(terms.ledger, randomness.key, terms.correction)
     entry = Entry()
     if randomness.key is not None:
-        claims = [Claim(r.keyed_name, c) for r, c in zip(releases, mechanisms.values(), strict=True)]
+        claims = [LedgerColumn(r.keyed_name, c) for r, c in zip(releases, mechanisms.values(), strict=True)]
         entry = Entry(path, randomness.key, randomness.occasion, claims, terms.correction)
     return Job(releases, randomness, drop, record=entry.add), entry
 

@@ -112,7 +112,7 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
-class Claim:
+class LedgerColumn:
     """One column, or several as one symbol, that is to be released with a mechanism."""
 
     column: Columns
@@ -132,7 +132,7 @@ class Entry:
     path: str | None = None
     key: bytes = field(default=b"", repr=False)
     occasion: int | str | None = None
-    claims: Sequence[Claim] = ()
+    claims: Sequence[LedgerColumn] = ()
     correction: bool = False  # whether answers may differ from those of an earlier release
     notes: list[str] = field(default_factory=list)  # what corrected answers tell
 
@@ -143,7 +143,7 @@ class Entry:
         if self.path is not None:
             self._people = People(self.key, [self._answers_key(claim) for claim in self.claims])
 
-    def _answers_key(self, claim: Claim) -> bytes:
+    def _answers_key(self, claim: LedgerColumn) -> bytes:
         digest = bytes.fromhex(claim.certified.digest)
         return draw_key(self.key, self.occasion, claim.column, digest, ANSWERS_PURPOSE)
 
@@ -195,7 +195,7 @@ class Entry:
                     self._file.truncate(self._undo)
             self._file.close()  # and unlocks it
 
-    def _told(self, claim: Claim, changed: Changed) -> None:
+    def _told(self, claim: LedgerColumn, changed: Changed) -> None:
         """Refuse changed answers, or say what they tell if they are corrections."""
         column, tells = _shown(claim.column), _changed_answers(claim.certified, changed.reports)
         if not self.correction:
@@ -387,7 +387,7 @@ def _shown(column: Columns) -> str:
 
 
 def _refuse_second(
-    claim: Claim, line: dict[str, Any], earlier: list[dict[str, Any]], sample: Integers
+    claim: LedgerColumn, line: dict[str, Any], earlier: list[dict[str, Any]], sample: Integers
 ) -> None:
     """Refuse a release of a column of which someone has another report."""
     found = [

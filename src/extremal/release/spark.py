@@ -85,7 +85,7 @@ def privatize_spark(
     releases = _shared(frame, job.releases)
     places = {name: frame.columns.index(name) for name in job.private}
     id_place = None if id_column is None else frame.columns.index(id_column)
-    work = Reports(releases, job.randomness, job.drop, places, id_place)
+    work = DrawTask(releases, job.randomness, job.drop, places, id_place)
     reports = by_number(frame).mapInArrow(work, schema)
 
     def count_unknown() -> None:
@@ -124,7 +124,7 @@ def counts_spark(frame: Any, column: str, certified: Certified) -> dict[Hashable
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # its representation would show the key
-class Reports:
+class DrawTask:
     """What a task does with its batches. Workers get it by value, and the tables as a broadcast."""
 
     releases: Any  # .value: tuple[Release, ...]

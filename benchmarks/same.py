@@ -1,10 +1,13 @@
 """Whether a commit gives what its parent gave: both run over one corpus on this machine, and every bit is compared.
 
     python benchmarks/same.py [--base REV] [--part designs certified draws estimates interface] [--few]
+    python benchmarks/same.py --set NAME=NUMBER ...
 
 Designs, certified files, keyed draws and estimates must be the same to the last bit. Where a design differs, its value
 and bound are shown beside the old ones, and whether `check_design` proves it. Public signatures and help texts are
-compared too; their differences are listed and are no fault. Exit status 1 if a bit differs.
+compared too; their differences are listed and are no fault. Exit status 1 if a bit differs. With `--set` this
+tree is compared with itself, constants of `optimization/tuning.py` changed: one that nothing here tells from a rounder
+number is to be that number.
 """
 
 from __future__ import annotations
@@ -257,10 +260,15 @@ def _help(command: str) -> str:
     return done.stdout
 
 
-def dump(parts: list[str], few: bool) -> dict[str, dict[str, Found]]:
-    """What the library that this interpreter finds gives."""
+def dump(parts: list[str], few: bool, constants: list[str]) -> dict[str, dict[str, Found]]:
+    """What the library that this interpreter finds gives, with these constants, `NAME=NUMBER`."""
     import warnings
 
+    if constants:  # before anything takes them from there
+        from extremal.optimization import tuning
+
+        for name, _, number in (one.partition("=") for one in constants):
+            setattr(tuning, name, type(getattr(tuning, name))(float(number)))
     import extremal as ex
 
     warnings.simplefilter("ignore")
@@ -278,9 +286,12 @@ def dump(parts: list[str], few: bool) -> dict[str, dict[str, Found]]:
     return found
 
 
-def run_in(source: Path, parts: list[str], few: bool) -> dict[str, dict[str, Found]]:
+def run_in(
+    source: Path, parts: list[str], few: bool, constants: list[str] | None = None
+) -> dict[str, dict[str, Found]]:
     """The same in another process, with the library of that source tree."""
     command = [sys.executable, str(Path(__file__)), "--dump", "--part", *parts, *(["--few"] if few else [])]
+    command += ["--set", *constants] if constants else []
     environment = {**os.environ, "PYTHONPATH": str(source / "src"), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -322,10 +333,14 @@ def main() -> int:
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--few", action="store_true", help="a small part of the corpus: a minute")
     parser.add_argument("--dump", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--set", nargs="+", metavar="NAME=NUMBER", default=[], help="constants to change")
     options = parser.parse_args()
     if options.dump:
-        print(json.dumps(dump(options.part, options.few)))
+        print(json.dumps(dump(options.part, options.few, options.set)))
         return 0
+    if options.set:
+        changed = run_in(ROOT, options.part, options.few, options.set)
+        return 1 if compare(run_in(ROOT, options.part, options.few), changed) else 0
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder) / "base"
         subprocess.run(

@@ -15,8 +15,7 @@ from typing import Any
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)  # the levels of the tables of gaps
 REFERENCE = Path(__file__).parent / "results" / "reference.json"
 ARENA = Path(__file__).parents[1] / "examples" / "arena_by_size.json"
-SHOWN = ("party of the survey", "education of the survey", "income of the survey", "300 cells of the survey")
-SHOWN += ("uniform 2", "Zipf 2", "uniform 100", "Zipf 100", "uniform 1000", "Zipf 1000")
+SHOWN = ("party of the survey", "income of the survey", "300 cells of the survey", "uniform 100", "Zipf 100")
 GAPS = ("Shares, N = ", "Shares over sets", "Mutual information over sets")
 SHORT = ("design, 100 ", "design, 1000 ", "reports from codes", "Parquet", "certify", "estimate from 10^8")
 

@@ -146,28 +146,3 @@ def test_every_ldp_point_is_a_mechanism_of_that_leakage_and_below_the_pml_curve(
 def test_every_check_beyond_the_paper_passes(everything):
     assert everything.passed
     assert [panel.name for panel in everything.panels] == list(FIGURES)
-
-
-def assert_quoted(page, report, done):
-    """The page holds these words, and the report of what was made holds those."""
-    text = (Path(__file__).parents[1] / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert page in " ".join(text.split())
-    assert report in done.report.read_text(encoding="utf-8")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("page", "report"),
-    [
-        ("79 %", "(79%)"),
-        ("84 %", "(84%)"),
-        ("leak 0.612", "may leak 0.612"),
-        ("255 times larger at ε = 2", "255 times at ε = 2"),
-        ("2949 times at ε = 0.5", "2949 times at ε = 0.5"),
-        ("2.4 to 6.8 times", "2.4 to 6.8 times"),
-        ("8.6 times", "to 8.6 times"),
-        ("1.12 times", "1.12 times"),
-    ],
-)
-def test_the_page_quotes_what_the_report_prints_beyond_the_paper(everything, page, report):
-    assert_quoted(page, report, everything)

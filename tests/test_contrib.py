@@ -164,33 +164,36 @@ show <- function(x) cat(sprintf("%.15g", c(coef(x), SE(x), confint(x))), "\\n")
 DESIGN = "svydesign(~village, strata = ~region, weights = ~weight, data = private, nest = TRUE)"
 
 
+DESIGNS = {
+    "svydesign(~1, weights = ~weight, data = private)": ["weights"],
+    "svydesign(~village, weights = ~weight, data = private)": ["weights", "clusters"],
+    "svydesign(~1, strata = ~region, weights = ~weight, data = private)": ["weights", "strata"],
+    DESIGN: ["weights", "strata", "clusters"],
+}
+
+
 @pytest.mark.usefixtures("survey_package")
-@pytest.mark.parametrize(
-    ("design", "parts"),
-    [
-        ("svydesign(~1, weights = ~weight, data = private)", ["weights"]),
-        ("svydesign(~village, weights = ~weight, data = private)", ["weights", "clusters"]),
-        ("svydesign(~1, strata = ~region, weights = ~weight, data = private)", ["weights", "strata"]),
-        (DESIGN, ["weights", "strata", "clusters"]),
-    ],
-)
-def test_shares_from_designs_of_the_package_survey_are_those_of_the_library(tmp_path, design, parts):
+def test_shares_from_designs_of_the_package_survey_are_those_of_the_library(tmp_path):
     """R's own variance between clusters, mapped, against the library's. The intervals are R's normal ones."""
     certified, village, region, weight, reports = complex_sample(tmp_path)
+    shown = "\n".join(f"show(svy_shares({design}, ~answer, mechanism))" for design in DESIGNS)
     done = subprocess.run(
-        ["Rscript", "--vanilla", "-e", f"{PROGRAM} show(svy_shares({design}, ~answer, mechanism))"],
+        ["Rscript", "--vanilla", "-e", f"{PROGRAM}\n{shown}"],
         capture_output=True,
         text=True,
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    shares, errors, lower, upper = np.array(done.stdout.split(), dtype=float).reshape(4, -1)
     given = {"weights": weight, "strata": region, "clusters": village}
-    sample = ex.SampleDesign(**{name: given[name] for name in parts})
-    expected = ex.estimate(certified, reports, method="inverse", sample=sample)
-    assert np.allclose(shares, expected.shares, rtol=0, atol=1e-9)
-    assert np.allclose(errors, expected.standard_errors, rtol=0, atol=1e-9)
-    assert np.allclose((lower, upper), (shares - 1.959964 * errors, shares + 1.959964 * errors), atol=1e-6)
+    for line, parts in zip(done.stdout.splitlines(), DESIGNS.values(), strict=True):
+        shares, errors, lower, upper = np.array(line.split(), dtype=float).reshape(4, -1)
+        sample = ex.SampleDesign(**{name: given[name] for name in parts})
+        expected = ex.estimate(certified, reports, method="inverse", sample=sample)
+        assert np.allclose(shares, expected.shares, rtol=0, atol=1e-9)
+        assert np.allclose(errors, expected.standard_errors, rtol=0, atol=1e-9)
+        assert np.allclose(
+            (lower, upper), (shares - 1.959964 * errors, shares + 1.959964 * errors), atol=1e-6
+        )
 
 
 @pytest.mark.usefixtures("survey_package")

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import extremal as ex
+from tests.support.lazy import Lazy
 
 matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
+plt = Lazy("matplotlib.pyplot")
 
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 

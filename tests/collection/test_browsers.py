@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import routes
 from tests.support.survey_site import (
     HOLD_RETRIES,
     ID,
@@ -57,6 +58,11 @@ DRAW = """async (files, draws) => {
     return draws.map(([k, answer, word]) => mechanisms[k].draw(answer, BigInt(word)));
 }"""
 VISIBLE = "(id) => document.getElementById(id)?.checkVisibility() === true"
+SPEAK = """(lang) => {
+    const chooser = document.getElementById("language");
+    chooser.value = lang;
+    chooser.dispatchEvent(new Event("change"));
+}"""
 KEPT = f"async () => JSON.stringify(await ({INDEXED})())"
 # What reaches beyond the right side, or would have to be scrolled to; a text of one line may be cut off on purpose.
 TOO_WIDE = """() => [
@@ -206,6 +212,71 @@ def test_two_tabs_share_one_report(tab, site):
         assert list(site.stored.values()) == [first.encode()]
     finally:
         second.close()
+
+
+def walked(tab, way, lang):
+    """One way through the questions of `routes`, in a language, with a turn back."""
+    visits, pain, pills = way
+    tab.evaluate(SPEAK, lang)
+    tab.click("#start")
+    answers = [(0, [visits]), (1, pain if pain is None else [pain]), (2, pills), (3, [0]), (4, [0])]
+    for question, chosen in [(q, chosen) for q, chosen in answers if chosen is not None]:
+        until(tab, "(q) => document.getElementById(`question-${q}`).checkVisibility()", question)
+        for k in chosen:
+            tab.click(f"#question-{question} label", k)
+        if question == 3:
+            tab.click("#previous")
+            until(tab, "(q) => !document.getElementById(`question-${q}`).checkVisibility()", question)
+            tab.click("#questions > button")
+        tab.click("#questions > button")
+    shown(tab, "draw")
+
+
+def test_no_way_no_language_and_no_way_back_leaves_the_browser(browser_tab):
+    """Equal reports: equal requests and traces from all ways through questions that depend on private answers."""
+    mechanisms = (routes.VISITS, routes.PAIN, routes.PILLS, routes.WORK)
+    reports = [common_report(mechanism) for mechanism in mechanisms]
+    seen = set()
+    for way, lang in ((routes.WAYS[0], "en"), (routes.WAYS[1], "ar"), (routes.WAYS[3], "ar")):
+        tab = browser_tab.another()
+        with serving(survey(routes.QUESTIONS, pages="question", **routes.BOTH)) as site:
+            site.languages = ("en", "ar")
+            visited(tab, site)
+            tab.evaluate(randomness(*routes.words_for(way, reports)))
+            walked(tab, way, lang)
+            sent = json.loads(drawn(tab))["reports"]
+            assert list(sent.values()) == [*reports[:3], "yes", reports[3]]
+            tab.click("#send")
+            shown(tab, "done")
+            tab.evaluate(SPEAK, "en")
+            everything = [tab.evaluate(TRACES), repr(sorted(site.requests))]
+            seen.add(json.dumps(everything).replace(site.address.split(":")[-1].strip("/"), "PORT"))
+        tab.close()
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_right_to_left_nothing_is_wider_than_a_phone(tab, width):
+    tab.size(width)
+    with serving(survey(routes.QUESTIONS, **routes.BOTH)) as site:
+        site.languages = ("ar", "en")
+        visited(tab, site)
+        tab.evaluate(SPEAK, "ar")
+        assert tab.evaluate("document.documentElement.dir") == "rtl"
+        edge = "(id) => innerWidth - document.getElementById(id).getBoundingClientRect().right"
+        assert (
+            tab.evaluate(edge, "language") < tab.evaluate("innerWidth") / 3
+        )  # the chooser begins at the right
+        assert tab.evaluate(TOO_WIDE) == []
+        tab.click("#start")
+        assert tab.evaluate(TOO_WIDE) == []
+        tab.click("#question-0 label", 0)
+        tab.click("#question-3 label", 1)
+        tab.click("#questions > button")
+        shown(tab, "draw")
+        assert tab.evaluate(TOO_WIDE) == []
+        drawn(tab)
+        assert tab.evaluate(TOO_WIDE) == []
 
 
 @pytest.mark.parametrize("width", [320, 390])

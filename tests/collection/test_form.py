@@ -479,7 +479,7 @@ def test_the_receipt_holds_what_was_sent(visit, site):
     sent = json.loads(site.bodies[0])
     assert sent["reports"]["age"] is None
     assert f"Your receipt code is {sent['id']}." in text
-    assert page.inner_text("#number") == f"Your receipt code is {sent['id']}."
+    assert page.inner_text("#number") == f"Your receipt code is \u2068{sent['id']}\u2069."
     page.click("#look")
     assert page.is_hidden("#done")
     page.click("#back")

@@ -138,6 +138,7 @@ def finish(page):
     page.click("input[value=Complete]")
 
 
+@pytest.mark.slow
 def test_surveyjs_stores_the_report_and_learns_nothing_else(site, device):
     """All that the survey hears, keeps and sends, over every report that an answer can give."""
     found = {}
@@ -316,6 +317,7 @@ def test_the_package_has_the_scripts_as_they_are_their_types_and_no_dependencies
     assert {"extremal.js", "extremal-list.js", "elements.js", "jspsych.js", "surveyjs.js"} <= names
 
 
+@pytest.mark.slow
 def test_the_package_is_installed_imported_and_its_types_hold(package, hosts, tmp_path):
     """By Node without a page, as servers render, and by TypeScript, beside the types of jsPsych."""
     (tmp_path / "package.json").write_text('{"type": "module"}')

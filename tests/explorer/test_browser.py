@@ -66,6 +66,9 @@ def page(empty, desk, link):
     assert [message for message in desk.said if message.startswith("error")] == []
 
 
+OPEN = "document.getElementById('more-answers').open = true"
+
+
 def answers(count):
     """That the table has so many answers, and a line for how often each report comes out."""
     return f"document.querySelectorAll('#matrix tbody tr').length === {count + 1}"
@@ -106,11 +109,10 @@ def assert_matrix(page, prior, utility=ex.shares):
     return expected
 
 
-def test_the_first_question_is_what_to_estimate_from_how_many_people_and_some_designs_tell_no_shares(page):
-    order = page.evaluate(
-        "[...document.querySelectorAll('select, input, textarea')].slice(0, 3).map(e => e.id)"
-    )
-    assert order == ["utility", "people", "slider"]
+def test_the_first_question_is_how_common_answers_are_and_some_designs_tell_no_shares(page):
+    order = page.evaluate("[...document.querySelectorAll('.controls h2')].map(e => e.innerText)")
+    assert [words.split()[0] + words[-1] for words in order] == ["How?", "How?", "What?"]
+    assert page.evaluate("document.querySelector('select, input, textarea').id") == "prior"
     assert page.input_value("#utility") == "shares"
     lines = [line.rpartition(", ") for line in page.input_value("#prior").splitlines()]
     survey = ex.Prior.from_counts({label: int(count) for label, _, count in lines})
@@ -125,7 +127,9 @@ def test_the_first_question_is_what_to_estimate_from_how_many_people_and_some_de
     assert "more than 2.02 times as likely" in page.inner_text("#promise")
     assert page.inner_text("#factor") == "× 2.02"
     assert "Every report rules out some answer." in page.inner_text("#open")
-    assert page.locator("#telling svg polyline").count() == 1  # the envelope
+    first = page.locator("#controls h2").first
+    assert first.inner_text() == "How common is each answer?"
+    assert page.locator("#is-example").is_visible()
     page.wait_for_selector("#curve svg path")
     controls = page.inner_text("#controls").lower()
     assert [term for term in TERMS if term.lower() in controls.split()] == []
@@ -207,6 +211,7 @@ def test_a_file_of_answers_is_a_release_and_two_questions_can_be_one_secret(page
     assert page.inner_text("#menu-counted") == page.inner_text("#counted")
     page.keyboard.press("Escape")
     assert not page.evaluate("document.getElementById('menu').open")
+    page.evaluate(OPEN)
     page.select_option("#column", "answer")
     until(page, "document.querySelector('#prior').value === 'a, 10\\nb, 20\\nc, 30'")
     page.select_option("#second", "town")
@@ -214,11 +219,14 @@ def test_a_file_of_answers_is_a_release_and_two_questions_can_be_one_secret(page
     until(page, answers(5))
     done(page)
     plain = page.inner_text("#headline")
+    page.evaluate(OPEN)
     page.check("#robust")
     until(page, f"document.getElementById('headline').textContent !== {json.dumps(plain)}")
     done(page)
     assert "fit this sample" in page.inner_text("#prior-words")
+    page.evaluate(OPEN)
     page.uncheck("#robust")
+    page.evaluate(OPEN)
     page.click("#small")
     page.wait_for_selector("#counted", state="hidden")
     done(page)
@@ -227,6 +235,7 @@ def test_a_file_of_answers_is_a_release_and_two_questions_can_be_one_secret(page
     page.set_input_files("#upload", path)
     until(page, answers(2))
     assert page.input_value("#prior") == "a, 0.4\nb, 0.6"
+    assert page.locator("#is-example").is_hidden()
     assert page.is_hidden("#counted")
 
 
@@ -240,6 +249,7 @@ def test_an_error_hides_the_result_says_why_and_goes_away(page, tmp_path):
         page.wait_for_selector("#upload-error:not([hidden])")
         assert "must" in page.inner_text("#upload-error")
         assert page.input_value("#prior") == THREE
+        page.evaluate(OPEN)
         page.click("#small")
         page.wait_for_selector("#upload-error", state="hidden")
     page.fill("#epsilon", "-1")
@@ -421,7 +431,7 @@ def test_the_page_fits_every_screen_and_keeps_axe_s_rules(page):
     page.wait_for_selector("#curve svg path")
     page.click("#matrix summary")
     page.set_viewport_size({"width": 1366, "height": 768})
-    assert page.evaluate("document.getElementById('epsilon').getBoundingClientRect().bottom") <= 768
+    assert page.evaluate("document.getElementById('slider').getBoundingClientRect().bottom") <= 768
     screenshot(page, "survey-1366")
     for size in (DESKTOP, {"width": 1024, "height": 700}, PHONE):
         page.set_viewport_size(size)
@@ -445,15 +455,13 @@ def test_the_page_is_used_by_keyboard_alone(page):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.id || document.activeElement.tagName"))
     order = [
-        "utility",
-        "people",
+        "prior",
         "slider",
         "epsilon",
         "wanted",
         "wish",
-        "prior",
-        "upload",
-        "robust",
+        "utility",
+        "people",
         "sample",
         "draw",
     ]

@@ -3,7 +3,6 @@
 import base64
 import json
 import math
-import re
 from collections import Counter
 
 import numpy as np
@@ -228,9 +227,6 @@ def test_the_risk_is_told_in_the_audit_s_words():
     for section in found["sections"]:
         assert f"## {section['title']}" in page
         assert all(line in page for line in [*section["text"], *section["more"]])
-    tenth = math.exp(ex.measures.envelope(PRIOR, audit.mechanism)(0.1))
-    said = float(re.search(r"at most ([\d.]+) times", found["telling"]["text"])[1])
-    assert tenth * (1 - 1e-9) <= said <= tenth + 0.01
 
 
 def test_the_curve_gets_more_points_and_ends_as_the_library_s():

@@ -78,7 +78,7 @@ def test_what_is_passed_by_is_bounded_for_every_prior_and_limit(people, rate):
     assert bound < 1 or rate * people**0.5 < 2
 
 
-@pytest.mark.parametrize("pi", PRIORS)
+@pytest.mark.parametrize("pi", [PRIORS[0], *(pytest.param(pi, marks=pytest.mark.slow) for pi in PRIORS[1:])])
 def test_whoever_stops_when_the_set_misses_the_prior_succeeds_no_more_often_than_said(pi):
     """At every one of 40 looks, by all paths: a set that misses once has missed."""
     pi, P, error = np.array(pi), response(0.75), 0.2

@@ -163,7 +163,9 @@ def test_means_of_scores_have_proven_designs():
     assert found.value > purpose(prior, ex.Mechanism(every.matrix, prior.labels))
 
 
-@pytest.mark.parametrize("epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 1.0, 2.5])
+@pytest.mark.parametrize(
+    "epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 1.0, pytest.param(2.5, marks=pytest.mark.slow)]
+)
 def test_beyond_listing_the_relaxation_proves_a_percent(epsilon):
     pi = 1 / np.arange(1, 21)
     found = checked(pi, epsilon, np.eye(20), rounds=15)
@@ -171,7 +173,9 @@ def test_beyond_listing_the_relaxation_proves_a_percent(epsilon):
     assert len(found.weights) <= 8 * 20
 
 
-@pytest.mark.parametrize("where", ["just above the third edge", "just below the last"])
+@pytest.mark.parametrize(
+    "where", ["just below the last", pytest.param("just above the third edge", marks=pytest.mark.slow)]
+)
 def test_more_than_60_symbols_have_proven_designs_next_to_the_first_and_the_last_edge(where):
     """Blocks of light symbols, which the first vectors treat as one, would be too heavy there."""
     masses = np.arange(1.0, 65.0) ** 2

@@ -267,8 +267,8 @@ def test_the_master_program_is_the_linear_program_over_its_columns(program):
     if reference.status == 0:
         assert solution.value == pytest.approx(-reference.fun * master.scale, abs=1e-6 * master.scale)
     np.testing.assert_allclose(solution.weights @ V, 1, atol=1e-12)
-    assert (gains - V @ solution.proof).max() <= rounded(program, 0)
-    assert math.fsum(solution.proof) == pytest.approx(solution.value, abs=rounded(program, 0))
+    assert (gains - V @ solution.dual).max() <= rounded(program, 0)
+    assert math.fsum(solution.dual) == pytest.approx(solution.value, abs=rounded(program, 0))
 
 
 @given(programs(max_size=6))

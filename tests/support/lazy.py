@@ -14,6 +14,8 @@ class Lazy:
         self._name = name
 
     def __getattr__(self, attribute):
+        if attribute.startswith("__"):  # pytest asks everything whether it is a test
+            raise AttributeError(attribute)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return getattr(importlib.import_module(self._name), attribute)

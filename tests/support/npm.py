@@ -44,7 +44,7 @@ def installed_hosts():
             shutil.copyfile(HOSTS / name, folder / name)
         done = npm("ci", cwd=folder)
         if done.returncode:
-            lacking(f"npm cannot install: {done.stderr.strip()[-300:]}")
+            lacking(f"npm cannot install: {done.stderr.strip().partition(chr(10))[0]}")
         (folder / "ready").touch()
     return folder / "node_modules"
 

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,12 +18,10 @@ from extremal.model.reading import number, split_labels
 from . import show
 from .output import Output, check_own_files, check_target, write_text
 from .progress import progress
-from .serving import Serving
+from .serving import Serving, place_of, published_of
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from extremal.collection.published import Published
 
 SIMULATED = 500  # people, where the survey does not say how many it asks
 MOST_SIMULATED = 100_000
@@ -62,8 +61,6 @@ def import_form(
 
     check_target(output, overwrite)
     found = read_xlsform(form, Wanted(dict(_shares(text) for text in share or ()), epsilon))
-    from pathlib import Path
-
     parse_survey(found.text, Path(output if output != "-" else "survey.toml"))
     write_text(output, found.text, overwrite)
     out = show.console(to_stderr=output == "-")
@@ -145,7 +142,7 @@ def rehearse(
     from extremal.collection.results import results
     from extremal.collection.store import create_store
 
-    copy = rehearsal(_published(survey))
+    copy = rehearsal(published_of(survey))
     count = people or min(copy.people or SIMULATED, MOST_SIMULATED)
     with tempfile.TemporaryDirectory(prefix="extremal-test-") as folder:
         place = os.path.join(folder, "test.db")
@@ -177,7 +174,7 @@ def backup(survey: str, *, output: str, database: str | None = None, overwrite: 
     """
     from extremal.collection.rehearsal import copied
 
-    place = database if database is not None else os.path.splitext(survey)[0] + ".db"
+    place = place_of(survey, database)
     if output == "-":
         raise OptionError("a copy must be written into a file", given="-o -", remedy="give its name")
     check_target(output, overwrite)
@@ -187,10 +184,3 @@ def backup(survey: str, *, output: str, database: str | None = None, overwrite: 
     content, count = copied(place)
     write_file(output, content, overwrite, 0o600)
     print(f"{count} people's reports in {output}: keep it as safe as the store")
-
-
-def _published(survey: str) -> Published:
-    from extremal.collection.designs import load_designs
-    from extremal.collection.survey import read_survey
-
-    return load_designs(read_survey(survey))

@@ -33,7 +33,7 @@ class ModelOptions:
     answers : A,B,C
         The order of the answers: the reference first; for an ordinal model all answers, the lowest first.
     predictors
-        How the model treats private predictors; docs/regression.md explains the choices.
+        How the model treats private predictors; docs/estimate.md explains the choices.
     errors
         The standard errors; by default cluster with --clusters, robust with --weights, else information.
     confidence

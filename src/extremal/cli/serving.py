@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -208,15 +209,12 @@ def _draw(out: Console, rows: list[list[int]]) -> None:
 
 def check_mechanisms(survey: str, store: Store) -> None:
     """Refuse a store whose reports were drawn with other mechanisms: those beside the survey give wrong estimates."""
-    from extremal.collection.designs import load_designs
-    from extremal.collection.survey import read_survey
-
     remedy = (
         "estimate from the store, which holds its own mechanisms: extremal estimate STORE; or put the survey and its "
         "files back as they were"
     )
     try:
-        published = load_designs(read_survey(survey))
+        published = published_of(survey)
     except SurveyError as error:
         raise SurveyError(
             f"{survey} must have the mechanisms that drew the reports in {store.place}",
@@ -251,4 +249,17 @@ def other_version(place: str, published: Published) -> list[str]:
 
 def _mechanisms(published: Published) -> dict[str, list[str]]:
     """The digests of the mechanisms of each question."""
-    return {question.name: [m.digest for m in question.drawn_from] for question in published.questions}
+    return {question.name: [m.digest for m in question.mechanisms] for question in published.questions}
+
+
+def published_of(survey: str) -> Published:
+    """The survey with the mechanisms beside it."""
+    from extremal.collection.designs import load_designs
+    from extremal.collection.survey import read_survey
+
+    return load_designs(read_survey(survey))
+
+
+def place_of(survey: str, database: str | None) -> str:
+    """The database that was asked for, or a file beside the survey."""
+    return database if database is not None else str(Path(survey).with_suffix(".db"))

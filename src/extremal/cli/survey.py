@@ -19,7 +19,15 @@ from . import fieldwork, show
 from .failure import CheckFailed
 from .output import Output, check_folder, check_target, write_text
 from .progress import progress
-from .serving import Serving, check_mechanisms, other_version, public_address, warn_of_http
+from .serving import (
+    Serving,
+    check_mechanisms,
+    other_version,
+    place_of,
+    public_address,
+    published_of,
+    warn_of_http,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -145,7 +153,6 @@ class Checked:
             own = "sent as it is" if level is None else f"{level.own:.4g}"
             everything = "" if level is None else f"{'≤ ' if level.at_most else ''}{level.all:.4g}"
             reports = " x ".join(str(len(m.outputs)) for m in q.mechanisms)
-            reports = reports if q.windows is None else f"{q.windows.reports:,}"
             takes = "too many" if needed is None else f"{needed:,}"
             if level is None or self.published.width is None:
                 takes = ""
@@ -187,7 +194,7 @@ def check(survey: str, *, output: Output) -> None:
         *read.warnings,
         *doubts,
         *too_few(published, people),
-        *other_version(_place(survey, None), published),
+        *other_version(place_of(survey, None), published),
         *same_id(read),
     )
     findings = replace(findings, warnings=(*findings.warnings, *more))
@@ -233,7 +240,7 @@ def serve(survey: str, *, database: str | None = None, server: Serving) -> None:
     extremal survey serve survey.toml --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
     extremal survey serve survey.toml --url https://survey.example.org/
     """
-    server.serve(_published(survey), _place(survey, database))
+    server.serve(published_of(survey), place_of(survey, database))
 
 
 def form(
@@ -258,7 +265,7 @@ def form(
     from extremal.collection.page import page_of, write_form
 
     check_folder(output)
-    published = _published(survey)
+    published = published_of(survey)
     written = write_form(published, output)
     print(f"{len(written)} files in {output}; README.txt says what to do with them")
     print(f"SHA-256 of the page: {page_of(published, published.post).digest}")
@@ -294,12 +301,12 @@ def invite(
     """
     from extremal.collection.store import create_store
 
-    published = _published(survey)
+    published = published_of(survey)
     if not published.invitation:
         raise SurveyError("this survey needs no invitations", remedy="write invitation = true in it")
     check_target(output, overwrite)
     base = public_address(url)
-    with create_store(_place(survey, database), published) as store:
+    with create_store(place_of(survey, database), published) as store:
         links = "".join(f"{base}#{token}\n" for token in store.invite(count))
         write_text(output, "link\n" + links, overwrite, 0o600)
     if output != "-":
@@ -329,7 +336,7 @@ def add(
     """
     from extremal.collection.store import create_store
 
-    with create_store(_place(survey, database), _published(survey)) as store:
+    with create_store(place_of(survey, database), published_of(survey)) as store:
         if _add(store, files):
             raise CheckFailed("")
 
@@ -388,13 +395,13 @@ def learn(
     from extremal.collection.page import check_new, page_of, write_form
     from extremal.collection.store import create_store
 
-    published = _published(survey)
+    published = published_of(survey)
     if published.learn is None:
         raise SurveyError("this survey learns nothing", remedy='write prior = "learn" for a question')
     if output is not None:
         check_folder(output)
         check_new(Path(output))
-    with create_store(_place(survey, database), published) as store:
+    with create_store(place_of(survey, database), published) as store:
         refused = bool(files) and _add(store, files or [])
         with progress("designing"):
             begun = go_on(store)
@@ -446,7 +453,7 @@ def export(
     from extremal.release.files.source import format_of
 
     check_target(output, overwrite)
-    with open_store(_place(survey, database)) as store:
+    with open_store(place_of(survey, database)) as store:
         check_mechanisms(survey, store)
         reports = store.reports()
         learned = [] if output == "-" else write_mechanisms(store, Path(survey))
@@ -479,7 +486,7 @@ def close(survey: str, *, database: str | None = None) -> None:
     """
     from extremal.collection.store import open_store
 
-    with open_store(_place(survey, database)) as store:
+    with open_store(place_of(survey, database)) as store:
         count = store.finish()
     print(f"closed, with the reports of {count} people" + ("" if count else ": fewer than 5 are not shown"))
 
@@ -499,15 +506,3 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "backup": _extra()(fieldwork.backup),
     "close": close,
 }
-
-
-def _published(survey: str) -> Published:
-    from extremal.collection.designs import load_designs
-    from extremal.collection.survey import read_survey
-
-    return load_designs(read_survey(survey))
-
-
-def _place(survey: str, database: str | None) -> str:
-    """The database that was asked for, or a file beside the survey."""
-    return database if database is not None else str(Path(survey).with_suffix(".db"))

@@ -185,8 +185,8 @@ def protocol(gate: Gate) -> type[H11Protocol]:
 class Aside(Protocol):
     """What a server does beside answering."""
 
-    def tick(self) -> None:
-        """Called once a second; returns at once."""
+    def tick(self, counter: int) -> None:
+        """Called ten times a second; returns at once."""
 
     def end(self) -> None:
         """Called when the server ends."""
@@ -211,7 +211,7 @@ class Server(uvicorn.Server):  # type: ignore[misc]
         if counter % 10 == 0:
             self.gate.sweep()
             self.limits.forget()
-            self.aside.tick()
+        self.aside.tick(counter)
         return bool(await super().on_tick(counter))
 
 

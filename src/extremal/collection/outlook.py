@@ -59,9 +59,7 @@ class Outlook:
 
     learn: Learn
     first: float  # what stage 1 leaks at most about one answer, for every prior
-    certain: tuple[
-        tuple[str, float], ...
-    ]  # questions, and the least share of an answer that a report may make certain
+    certain: tuple[tuple[str, float], ...]  # questions, and from which share on an answer may be made certain
     cases: tuple[Case, ...]
     forgeries: tuple[Forgery, ...]
 
@@ -133,11 +131,13 @@ def outlook(published: Published, progress: Progress | None = None) -> Outlook |
         if progress is not None:
             progress(k, len(published.learned), question.name)
         for words, ratio in CASES.items():
-            cases.append(_case(published, question, words, supposed(question, ratio)))
-        prior = supposed(question, CASES["each half as common as the next"])
-        forgeries += [
-            Forgery(question.name, forged, _leaks(published, question, prior, forged)) for forged in FORGED
-        ]
+            prior = supposed(question, ratio)
+            used = _stages(published, question, prior)
+            cases.append(_case(published, question, words, prior, used))
+        for forged in FORGED:  # in the last case
+            _, *later = _stages(published, question, prior, forged) if forged else used
+            leaks = max(epsilon_pml(prior, certified.mechanism) for certified in later)
+            forgeries.append(Forgery(question.name, forged, leaks))
     first = max(q.mechanisms[0].realised_epsilon for q in published.learned)
     certain = tuple((q.name, math.exp(-q.mechanisms[0].epsilon)) for q in published.learned)
     return Outlook(published.learn, first, certain, tuple(cases), tuple(forgeries))
@@ -154,11 +154,10 @@ def supposed(question: Asked, ratio: float) -> Prior:
     return Prior(within(shares / shares.sum(), lower, upper), inputs)
 
 
-def _case(published: Published, question: Asked, words: str, prior: Prior) -> Case:
+def _case(published: Published, question: Asked, words: str, prior: Prior, used: list[Certified]) -> Case:
     learn, people = published.learn, published.people
     assert learn is not None
     assert people is not None
-    used = _stages(published, question, prior)
 
     def asked(number: float) -> Mechanism:
         """What so many people answer by."""
@@ -215,9 +214,3 @@ def _stages(published: Published, question: Asked, prior: Prior, forged: float =
         except ExtremalError:
             used.append(question.mechanisms[0])
     return used
-
-
-def _leaks(published: Published, question: Asked, prior: Prior, forged: float) -> float:
-    """What a report of a later stage leaks at most under these shares."""
-    _, *later = _stages(published, question, prior, forged)
-    return max(epsilon_pml(prior, certified.mechanism) for certified in later)

@@ -29,19 +29,18 @@ from ..estimation.interval_table import IntervalTable
 from ..estimation.planning import expected_bounds, sample_size
 from ..estimation.promise import FIGURES, SURVEY
 from ..estimation.result import Estimate
-from ..lists.windows import Windows
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from . import lists
+from .among import tables_among_asked, targets_among_asked
 from .published import Asked, Part, Published, mechanisms_of
 from .store import Store, StoredReports
 
 NUMBER = "mechanism number"  # a column of exports where priors are learned; no question has this name
-Stage = tuple[Published, int]  # a survey with the mechanisms of a stage, and how many people are asked in it
+Asking = tuple[Published, int]  # a survey with the mechanisms of a stage, and how many people are asked in it
 MOST_PEOPLE = 10**8  # a width that takes more is called out of reach
 
 
-def people_needed(published: Published, stages: Sequence[Stage] = ()) -> dict[str, int | None]:
+def people_needed(published: Published, stages: Sequence[Asking] = ()) -> dict[str, int | None]:
     """For each question the people that the wanted width takes; it does not depend on what came in.
 
     Where stages are given, as surveys with their people, they are asked in these proportions.
@@ -53,7 +52,7 @@ def people_needed(published: Published, stages: Sequence[Stage] = ()) -> dict[st
     return {q.name: needed(q, *goal, pairs.get(q.name)) for q in published.questions}
 
 
-def planned(store: Store) -> list[Stage]:
+def planned(store: Store) -> list[Asking]:
     """The stages so far with the people who are asked in each; the last one takes all who are left."""
     learn, people = store.published.learn, store.published.people
     if learn is None or people is None:
@@ -63,7 +62,7 @@ def planned(store: Store) -> list[Stage]:
     return [(survey, end - start) for survey, start, end in zip(surveys, [0, *ends], ends, strict=False)]
 
 
-def staged(place: int, stages: Sequence[Stage]) -> tuple[Mechanism, Prior] | None:
+def staged(place: int, stages: Sequence[Asking]) -> tuple[Mechanism, Prior] | None:
     """A mechanism that draws the stage of a question first, and the shares that are expected; None without stages."""
     if not stages:
         return None
@@ -86,10 +85,8 @@ def needed(
     """
     if question.kind == "clear":
         return None
-    if question.windows is not None:
-        return lists.needed(question.windows, width, confidence, intervals)
     used = [(m.mechanism, m.prior) for m in question.mechanisms] if asked is None else [asked]
-    if question.form is None and question.purpose == "shares":
+    if question.form is None and question.purpose == "shares" and not question.hides:
         ((matrix, prior),) = used
         try:
             return sample_size(prior, matrix, width, confidence, intervals=intervals)
@@ -108,7 +105,7 @@ def too_few(published: Published, people: Mapping[str, int | None]) -> list[str]
     asked, said = published.people, []
     for question in published.questions if asked is not None else ():
         wanted = people[question.name]
-        if any(_says_nothing(m, float(asked or 0)) for m in question.drawn_from):
+        if any(_says_nothing(m, float(asked or 0)) for m in question.mechanisms):
             said.append(
                 f"WARNING: {asked:,} people are too few to say anything about {question.name}: no share can be told "
                 "from 0; ask more people, or choose a larger epsilon"
@@ -121,10 +118,8 @@ def too_few(published: Published, people: Mapping[str, int | None]) -> list[str]
     return said
 
 
-def _says_nothing(certified: Certified | Windows, people: float) -> bool:
+def _says_nothing(certified: Certified, people: float) -> bool:
     """Whether every ordinary 95 % interval reaches from its share to 0."""
-    if isinstance(certified, Windows):
-        return lists.says_nothing(certified, people)
     prior = certified.prior.probabilities
     errors = standard_errors(Channel(certified.mechanism.matrix, prior), np.eye(len(prior)), people)
     return bool((1.96 * errors >= prior).all())
@@ -132,8 +127,9 @@ def _says_nothing(certified: Certified | Windows, people: float) -> bool:
 
 def targets_of(part: Part) -> Floats:
     """What is estimated from one column, as coefficients of its inputs; ranges of scores are 1."""
-    assert not isinstance(part.mechanism, Windows)
     inputs = [str(x) for x in part.mechanism.inputs]
+    if part.hides and isinstance(part.mechanism, Certified):
+        return targets_among_asked(part, part.mechanism.prior)
     if part.scores is None and part.groups is None:
         return np.eye(len(inputs))
     if part.groups is not None:
@@ -164,7 +160,7 @@ def _people(channel: Channel, targets: Floats, width: float, error: float, kind:
 
 
 Counts = dict[str, Counter[str]]  # for each column how often each label came, by its repr
-Reports = tuple[Certified | Mechanism | Windows, Counter[str]]  # a mechanism, and how often each label came
+Reports = tuple[Certified | Mechanism, Counter[str]]  # a mechanism, and how often each label came
 Drawn = dict[str, list[Reports]]
 
 
@@ -220,8 +216,7 @@ def _drawn(store: Store, counts: Mapping[str, Counts], question: Asked) -> Drawn
 
 def estimated(drawn: list[Reports], confidence: float, intervals: str) -> Estimate | None:
     """The estimate from one column, under each mechanism that drew some of it; None if nobody answered."""
-    known = [(m, counts) for m, counts in drawn if not isinstance(m, Windows)]
-    pairs = [(m, ReportCounts(m.outputs, [counts[repr(y)] for y in m.outputs])) for m, counts in known]
+    pairs = [(m, ReportCounts(m.outputs, [counts[repr(y)] for y in m.outputs])) for m, counts in drawn]
     pairs = [(m, counts) for m, counts in pairs if counts.total]
     if len(pairs) > 1:
         return estimate(pairs, None, confidence, intervals=intervals)
@@ -230,6 +225,8 @@ def estimated(drawn: list[Reports], confidence: float, intervals: str) -> Estima
 
 def tables(part: Part, found: Any) -> list[IntervalTable]:
     """What an estimate tells of a column: shares of answers or of items, and the mean of a scale."""
+    if part.hides:
+        return tables_among_asked(part, found)
     first = found.table if part.groups is None else found.group(part.groups)
     return [first] if part.scores is None else [first, found.mean(part.scores)]
 
@@ -237,10 +234,6 @@ def tables(part: Part, found: Any) -> list[IntervalTable]:
 def _result(
     question: Asked, drawn: Drawn, people: int | None, confidence: float, intervals: str
 ) -> dict[str, Any]:
-    head = {"name": question.name, "text": question.text, "kind": question.kind, "needed": people}
-    if question.windows is not None:
-        ((_, seen),) = drawn[question.name]
-        return {**head, "mean": None, "always": None, **lists.list_result(question, seen, confidence)}
     # With "all" and "always" the intervals of all parts of a question hold together.
     together = 1 - (1 - confidence) / len(question.parts)
     level = confidence if intervals == "each" else together
@@ -261,13 +254,18 @@ def _result(
         notes += [_sentence(note) for note in looked.other_notes() if "WARNING" in note or "stage" in note]
     if rows and question.kind == "scale" and question.purpose == "mean":
         notes.insert(0, "The reports are made for the mean: single shares are less exact.")
+    if question.hides:
+        notes.insert(0, "Shares are of those who were asked.")
     if question.kind == "clear":
         left_out = sum(counts[repr(None)] for _, counts in drawn[question.name])
         notes.append("Asked in the clear." + (f" {left_out} left it out." if left_out else ""))
     return {
-        **head,
+        "name": question.name,
+        "text": question.text,
+        "kind": question.kind,
         "rows": rows,
         "mean": mean,
+        "needed": people,
         "promise": None if promise is None else _sentence(promise),
         "always": None if always is None else _sentence(always),
         "note": " ".join(notes) or None,
@@ -329,14 +327,12 @@ def statistics_bytes(reports: StoredReports, kind: str) -> bytes:
     columns = reports.columns([part.column for _, part in parts])
     found = {}
     for name, (text, part) in zip(valid_names(list(columns), kind), parts, strict=True):
-        label, values = f"{text} [{part.column}]", columns[part.column]
-        if isinstance(part.mechanism, Windows):
-            found[name] = Variable(values, label, note=f"reports on a list, digest {part.mechanism.digest}")
-            continue
-        drew = [m for m, _ in mechanisms_of(reports.surveys, part.column) if not isinstance(m, Windows)]
+        drew = [mechanism for mechanism, _ in mechanisms_of(reports.surveys, part.column)]
         outputs = list(dict.fromkeys(y for mechanism in drew for y in mechanism.outputs))
+        values = columns[part.column]
         note = " ".join(note_of(mechanism) for mechanism in drew if isinstance(mechanism, Certified)) or None
         numbers = all(type(y) is int for y in outputs)
+        label = f"{text} [{part.column}]"
         found[name] = (
             Variable(values, label, note=note) if numbers else coded(values, outputs, label, note, {})
         )

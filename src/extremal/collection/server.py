@@ -260,9 +260,11 @@ class Learner:
         self._thread = ThreadPoolExecutor(1, "extremal-learner")
         self._looking: Future[None] | None = None
 
-    def tick(self) -> None:
-        """Look whether there is something to do, unless that is being done."""
-        if self.store.published.learn is not None and (self._looking is None or self._looking.done()):
+    def tick(self, counter: int) -> None:
+        """Look whether there is something to do: once a second, and at once if this server has filled a stage."""
+        if self.store.published.learn is None or (counter % 10 and not self.store.filled):
+            return
+        if self._looking is None or self._looking.done():
             self._looking = self._thread.submit(self._look)
 
     def end(self) -> None:

@@ -156,6 +156,7 @@ class Store:
         self.database, self.published = database, published
         self.surveys = {FIRST: published}  # with the mechanisms of each number
         self.stages: list[Stage] = []
+        self.filled = False  # whether a report that came here has filled a stage since the last look
         self.refresh()
 
     def __enter__(self) -> Store:
@@ -240,6 +241,7 @@ class Store:
                 self._move(session, waiting, {id for ids in chosen for id in ids})
                 if full is not None:
                     self._end(session, full[0])
+        self.filled = self.filled or bool(new and full)
         refusal = Verdict.CLOSED if len(new) == room else Verdict.UNKNOWN_INVITATION
         return [_verdict(s, known | new, refusal) for s in batch]
 
@@ -304,6 +306,7 @@ class Store:
         if self.published.learn is None:
             return
         with self.database.session() as session:
+            self.filled = False
             found = _stages(session)
             for stage in found:
                 if stage.mechanism not in self.surveys:

@@ -78,11 +78,10 @@ class Tongues:
                 )
             return text
         self.complete(table, key, given, self.names)
-        part = Section(
-            given, table.places, table.folder, f"{table.table}.{key}" if table.table else key, table.number
-        )
         for lang in self.names:
-            words.setdefault(lang, {})[key] = part.text(lang, required=True)
+            if not isinstance(given[lang], str) or not given[lang].strip():
+                raise table.wrong(key, f"must be text in {lang!r}", given[lang])
+            words.setdefault(lang, {})[key] = given[lang].strip()
         return str(words[self.names[0]][key])
 
     def complete(self, table: Section, key: str, given: Mapping[str, Any], wanted: Sequence[str]) -> None:
@@ -171,8 +170,6 @@ def condition(table: Section, earlier: Mapping[str, Wording], names: Sequence[st
             else "no question"
         )
         raise table.wrong("ask_if", "must name a question that comes before", name, f"this is {where}")
-    if earlier[name].kind == "list":
-        raise table.wrong("ask_if", "must not name a list", name, "ask a question with few answers first")
     known = earlier[name].answers
     if not isinstance(answers, list) or not answers or not set(map(str, answers)) < set(known):
         raise table.wrong(

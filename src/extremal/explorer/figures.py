@@ -20,7 +20,7 @@ from extremal._common.words import at_least, factor, gaps, lookalikes
 from extremal.auditing import pictures
 from extremal.auditing import text as audit_text
 from extremal.auditing.audit import disclosure
-from extremal.auditing.report import CERTAIN, FALLS, matrix_picture, mechanism_report
+from extremal.auditing.report import CERTAIN, matrix_picture, mechanism_report
 from extremal.auditing.text import sentence_case
 from extremal.estimation.promise import FIGURES
 from extremal.model.leakage import check_protected
@@ -91,7 +91,6 @@ def design_figures(state: State, made: Made) -> Figures:
         "answer": answer,
         "warnings": warnings(made, answer),
         "mechanism": _mechanism(state, made),
-        "telling": _telling(state, made),
         "method": _method(made),
         "sections": _sections(figures),
         "digest": certified.digest,
@@ -201,22 +200,6 @@ def _mechanism(state: State, made: Made) -> Figures:
     }
 
 
-def _telling(state: State, made: Made) -> Figures:
-    """The leakage envelope, and how the reports compare."""
-    levels = {factor(leakage) for leakage in made.audit.leakage.tolist()}
-    m = len(made.audit.leakage)
-    if made.audit.epsilon < SILENT:
-        return {"svg": None, "text": "No report tells anything about the answer."}
-    tenth = factor(min(made.audit.envelope(0.1), made.audit.epsilon))
-    text = f"All {m} reports are equally telling. " if len(levels) == 1 and m > 1 else ""
-    return {
-        "svg": pictures.envelope(made.audit.envelope, made.audit.epsilon, state.width),
-        "text": f"{text}Somebody who looks at the most telling tenth of all reports finds an answer at most {tenth} "
-        f"times as likely as before{'' if made.audit.prior_set is None else ', if shares are as in the sample'}. "
-        + FALLS,
-    }
-
-
 def _method(made: Made) -> str:
     design = made.design
     n, m = made.certified.mechanism.shape
@@ -288,7 +271,6 @@ FILES = {
         f"{name}.{kind}": f"{title}, {kind.upper()}"
         for name, title in {
             "matrix": "Mechanism",
-            "telling": "The most telling reports",
             "prior": "Answers beforehand",
             "tradeoff": "What a promise costs",
         }.items()
@@ -314,27 +296,6 @@ def make_file(name: str, made: Made, curve: Tradeoff | None, allow_true_answers:
     sizes = {"matrix": matrix_size(n, m), "prior": bars_size(n)}
     size = sizes.get(what, (5.4, 4.0))
     return rendered(_drawing(what, made, curve), size, [kind])[0]
-
-
-def _telling_axes(made: Made, axes: Axes) -> None:
-    """The leakage envelope, as factors."""
-    shares = np.geomspace(pictures.RAREST, 1.0, 101)
-    top = math.exp(made.audit.epsilon)
-    raised = [min(math.exp(made.audit.envelope(float(share))), top) for share in shares]
-    axes.plot(shares, raised, color=BLUE)
-    axes.axhline(
-        top,
-        color=VERMILION,
-        linestyle="--",
-        label=f"no report gives more than × {factor(made.audit.epsilon)}",
-    )
-    axes.set(
-        xscale="log",
-        xlabel="share of reports, the most telling first",
-        ylabel="factor on the chance of an answer",
-    )
-    axes.set_xticks([0.01, 0.1, 1.0], ["1 %", "10 %", "all"])
-    axes.legend()
 
 
 def _tradeoff_axes(made: Made, curve: Tradeoff, axes: Axes) -> None:
@@ -366,8 +327,6 @@ def _tradeoff_axes(made: Made, curve: Tradeoff, axes: Axes) -> None:
 def _drawing(what: str, made: Made, curve: Tradeoff | None) -> Callable[[Axes], Any]:
     if what == "matrix":
         return made.design.plot
-    if what == "telling":
-        return lambda axes: _telling_axes(made, axes)
     if what == "prior":
         return made.prior.plot
     if curve is None:

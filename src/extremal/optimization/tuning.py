@@ -1,7 +1,8 @@
 """Every constant of the optimization that is not mathematics: its unit, its reason, and the benchmark that fixes it.
 
 A design is as right with other values: they decide how soon it is found and how near to the optimum. Constants that
-say how far rounding may go, or what fits into memory, stand where they are used.
+say how far rounding may go, or what fits into memory, stand where they are used. What another value does to the designs
+of a corpus is shown by `python benchmarks/same.py --set NAME=NUMBER`.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from __future__ import annotations
 NODES = 160_000_000  # of every design that states no other
 NODES_FOR_EACH_SYMBOL = 2_400_000  # nodes more for each symbol
 # Nodes for each symbol, of searches made of linear programs, which cost what they are counted for.
-NODES_IN_PROGRAMS = 600_000
+NODES_IN_PROGRAMS = 500_000
 ROUNDS = 40  # of a search for estimates, whose programs for weights take most of the time
 SPEED = 2e7  # nodes a second, to end a compiled search in time
 OFTEN = 0.2  # seconds between two calls of progress from within a step: seen as alive, and not slowed
 ROUND = 20_000  # nodes that a round costs beside its columns
-TRY = 6_000  # nodes of large-neighbourhood search with 14 free symbols, twice that with 16
-ITERATION = 400  # nodes of an iteration of the simplex method
-ELEMENT = 1 / 125  # nodes, in addition, for each element of the program
+TRY = 5_000  # nodes of large-neighbourhood search with 14 free symbols, twice that with 16
+ITERATION = 500  # nodes of an iteration of the simplex method
+ELEMENT = 1 / 100  # nodes, in addition, for each element of the program
 CELL = 1 / 50  # nodes of a cell of a dynamic programme, or of a table of vertices
 EVALUATED = 1 / 5  # nodes of one lift in a column whose utility is computed
-CALL = 4_000  # nodes that a linear program costs before its first iteration
+CALL = 5_000  # nodes that a linear program costs before its first iteration
 MOVED = 8  # nodes of each lift of a column that is tried
 LOOKED_AT = 1 / 8  # nodes of a symbol that branch and bound over two sets looks at
 PAIR = 2  # nodes of a pair of sums
@@ -39,7 +40,7 @@ SHARED_ROWS = 0.8  # classes for each symbol, up to which equal symbols share a 
 SOLVED_AT_ONCE = (
     300  # symbols up to which the first program takes a moment, and is solved whatever the time limit
 )
-MERGED_FROM = 45  # symbols: below, the program itself is fast
+MERGED_FROM = 50  # symbols: below, the program itself is fast
 MERGED_ONLY_FROM = 400  # symbols up to which the unmerged program is worth trying
 SPARSE = 60  # symbols that a column holds or leaves, up to which it is sparse
 LISTED_PAIRS = 400_000  # columns of a set of priors in a program that is solved at once: about 10 s
@@ -108,9 +109,9 @@ FEWEST_LIGHT = 32  # light symbols: fewer do not crowd a vector
 PULL = 0.2  # how strongly the next vector makes up for what the sum of those before misses
 FIRST_VECTORS = (3, 4, 6, 8, 12, 16)  # for each symbol, to be mixed one after another until that is enough
 FIRST_NEAR = 0.5  # of the goal: what these may lose against the most
-MIXING = 4e9  # multiplications of a step of the program for their weights, at most
+MIXING = 5e9  # multiplications of a step of the program for their weights, at most
 LONG_SAMPLES = (20, 40, 80, 160, 320)  # vectors for each symbol, of which the covariance proves a bound
-DRAWING = 4e8  # vectors times symbols^2, at most
+DRAWING = 5e8  # vectors times symbols^2, at most
 PROVEN_NEAR = 0.3  # of the goal: a bound so near needs no more of them
 OUTPUTS = (3, 4, 5, 6, 9)  # for each symbol, tried until the goal is reached
 NEARLY_ALL = 0.99  # of the goal: the rest is for rounding, and for what takes leakage to epsilon

@@ -54,7 +54,7 @@ def test_a_solution_over_classes_is_spread_over_all_symbols():
     assert len(lifts) <= len(pi)
     assert weights @ lifts == pytest.approx(np.ones(8), abs=1e-12)
     assert weights @ (ex.mutual_information.f(lifts) @ pi) == pytest.approx(solution.value, rel=1e-9)
-    assert len(np.unique(solution.proof)) == 2
+    assert len(np.unique(solution.dual)) == 2
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ def test_the_optimum_over_classes_is_that_over_symbols_and_spreads_over_them(pro
     best = single.refine(single.solve())
     solution = joint.refine(joint.solve())
     assert solution.value == pytest.approx(best.value, rel=1e-9, abs=1e-12)
-    assert math.fsum(solution.proof) == pytest.approx(best.value, rel=1e-9, abs=1e-12)
-    assert np.max(problem.mu(V) - V @ solution.proof) <= 1e-9 * max(1.0, problem.high)
+    assert math.fsum(solution.dual) == pytest.approx(best.value, rel=1e-9, abs=1e-12)
+    assert np.max(problem.mu(V) - V @ solution.dual) <= 1e-9 * max(1.0, problem.high)
     lifts, weights = joint.used(solution.weights)
     assert len(weights) <= problem.size
     np.testing.assert_allclose(weights @ lifts, 1, atol=1e-13)

@@ -209,7 +209,7 @@ def test_files_with_the_same_reports_are_the_same_bytes(tmp_path, kind):
         about = about if kind == "sav" else {"variable_format": {"answer": f"%{8 + k}.0g"}, "version": 14}
         source = tmp_path / f"s{k}.{kind}"
         write_labelled(source, {"answer": [label, 'c"c', "a"], "n": [3, 1, 2]}, **about)
-        for _ in range(40):
+        for _ in range(25):
             ex.privatize(source, {"answer": few}, target=target, overwrite=True)
             found[tuple(opened(target)[0]["answer"])].add((target.read_bytes(), k))
     assert all(len({content for content, _ in files}) == 1 for files in found.values())

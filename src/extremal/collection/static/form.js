@@ -1,6 +1,6 @@
-// The survey on the device of the person who answers. What they choose is in the state of the inputs, or in
-// memory for lists: it says which question comes next, is read again for the draw, and is erased. All languages are loaded;
-// which one is shown is neither kept nor sent.
+// The survey on the device of the person who answers. What they choose lives in the state of the inputs and nowhere
+// else: it says which question comes next, is read once more when the report is drawn, and is erased. All languages are
+// loaded, and which one is shown is neither kept nor sent.
 //
 // The order is decide, draw, keep, show, send; the draw is part of the step that keeps it. A reload before that finds
 // nothing drawn, a reload after it the report. It is kept for the whole site under the id of the survey: no reload, crash,
@@ -23,14 +23,14 @@ export let survey;
 let questions; // the survey's, each with its verified mechanisms
 let sections;
 let pages; // lists of numbers of questions
-let at = 0; // the page shown
+let at = 0; // the page that is shown
 let catalogues = {}; // the page's own sentences, by language
 export let words; // those of the language that is shown: {lang, say, number}
-export let record = null; // what it keeps about this person: {body, state, drawn}; body is what is sent, never an answer
+export let record = null; // what it keeps about this person: {body, state, drawn}; body is the text that is sent, never an answer
 let records = {}; // about everybody who answered this survey here, by their invitations
 export let field = null; // in field mode {queue, current}: the reports that wait, and the record of who answers now
 export const modes = {}; // what other scripts add
-let others = false; // whether other surveys were answered here
+let others = false; // whether this device has answered other surveys
 let channel; // to the other tabs
 let token = "";
 let another = false; // somebody said that they are not the person whose report is kept
@@ -152,7 +152,7 @@ async function get(address, integrity = "", tries = 3) {
   return get(address, integrity, tries - 1);
 }
 
-/** The catalogues that the page names in its head: "en sha256-…", those of the survey's languages and English. */
+/** Loads the catalogues of the survey's languages; the page names all: "en sha256-…". */
 async function learn(languages) {
   const known = document.querySelector("meta[name=texts]").content.split(" ");
   const needed = known.filter((lang, i) => i % 2 === 0 && (lang === "en" || languages.includes(lang)));
@@ -164,12 +164,11 @@ async function learn(languages) {
 /** Whether a private question sends a report when it is skipped, too. */
 function hides(question) {
   const { ask_if: condition, kind } = question;
-  return kind !== "clear" && condition && survey.questions.find(({ name }) => name === condition.question).kind !== "clear";
+  return kind !== "clear" && Boolean(condition) && survey.questions.find(({ name }) => name === condition.question).kind !== "clear";
 }
 
 /** The question with its mechanisms, if they are what the survey says: verified, and about these answers. */
 async function prepare(question) {
-  if (question.script) return (await import(`./${question.script}`)).prepared(question, get);
   const { kind, answers, form } = question;
   const mechanisms = await Promise.all(question.mechanisms.map(async (address) => load(await get(address))));
   for (const mechanism of mechanisms) await mechanism.verify();
@@ -200,7 +199,6 @@ async function begin() {
     if (!parts.every(Boolean)) return stop(say("old"));
     survey = JSON.parse(text);
     if (typeof survey.id !== "string" || !/^[\w-]{8,64}$/.test(survey.id)) throw new Error("It has no id.");
-    for (const { script } of survey.questions) if (script) await add(script);
     questions = await Promise.all(survey.questions.map((question) => prepare(question)));
   } catch (error) {
     if (words && !(error instanceof TypeError || error instanceof SyntaxError)) return stop(say("untrusted_page"), error.message);
@@ -211,7 +209,6 @@ async function begin() {
 }
 
 async function open(languages) {
-  for (const lang in survey.said) Object.assign(catalogues[lang], survey.said[lang]);
   Object.assign(catalogues, survey.texts);
   sections = survey.sections || [{ questions: [...questions.keys()] }];
   pages = survey.pages === "question" ? questions.map((_, q) => [q]) : sections.map((section) => section.questions);
@@ -252,16 +249,13 @@ export function introduce(checked = []) {
   const items = (lines) => lines.filter(Boolean).map((line) => make("li", { dir: "auto" }, line));
   $("promise").hidden = !hidden.length;
   if (hidden.length) {
-    const lines = [say("stays_page"), say("mixes"), ...total(hidden),
-      say(hidden.some(({ own, mechanisms }) => (own ? own.rulesOut : mechanisms.some(rulesOut))) ? "rules_out" : "rules_nothing")];
-    $("promises").replaceChildren(...items(lines));
+    const rules = hidden.some(({ mechanisms }) => mechanisms.some(rulesOut));
+    $("promises").replaceChildren(...items([say("stays_page"), say("mixes"), ...total(hidden), rules && say("rules_out")]));
     $("check").textContent = limits(hidden);
   }
-  const [collector, contact] = [told(survey, "collector"), told(survey, "contact")];
+  const named = (key) => told(survey, key) && say(key, { [key]: `\u2068${told(survey, key)}\u2069` });
   $("facts").replaceChildren(...items([
-    clear.length ? say("sent_open", { questions: listed(clear) }) : "",
-    collector ? say("collector", { collector: `\u2068${collector}\u2069` }) : "",
-    contact ? say("contact", { contact: `\u2068${contact}\u2069` }) : "",
+    clear.length && say("sent_open", { questions: listed(clear) }), named("collector"), named("contact"),
   ]));
   $("respondents").hidden = !survey.respondents;
   if (survey.respondents) $("respondents").href = survey.respondents;
@@ -289,12 +283,10 @@ function limits(asked) {
   const proved = asked.filter((question) => !isStated(question));
   const sum = ({ mechanisms }) => mechanisms.reduce((level, { epsilon }) => level + epsilon, 0);
   return [
-    proved.length ? say("checked", { factor: limit(sum, proved) }) : "",
-    stated.length ? say("stated", {
-      questions: listed(stated), factor: limit(({ level }) => level, stated),
-    }) : "",
+    proved.length && say("checked", { factor: limit(sum, proved) }),
+    stated.length && say("stated", { questions: listed(stated), factor: limit(({ level }) => level, stated) }),
     say("known"),
-    asked.some(({ independent }) => independent) ? say("if_items") : "",
+    asked.some(({ independent }) => independent) && say("if_items"),
   ].filter(Boolean).join(" ");
 }
 
@@ -332,7 +324,7 @@ function ask(checked = []) {
 }
 
 function wrapped(question, q) {
-  const { kind, own, required } = question;
+  const { kind, required } = question;
   const [before, help, text] = ["before", "help", "text"].map((key) => told(question, key));
   const several = kind === "several";
   const choices = [...texts(question), ...(several ? [say("none")] : required || kind !== "clear" ? [] : [say("prefer_not")])];
@@ -343,8 +335,7 @@ function wrapped(question, q) {
   if (help) field.append(make("p", { className: "small text", dir: "auto", id: `help-${q}` }, help));
   if (help) field.setAttribute("aria-describedby", `help-${q}`);
   if (several) field.append(make("p", { className: "small" }, say("several")));
-  if (own) field.append(own.field(q, choices, words));
-  else choices.forEach((choice, i) => field.append(make("label", {},
+  choices.forEach((choice, i) => field.append(make("label", {},
     make("input", { type: several ? "checkbox" : "radio", name: `question-${q}`, value: i, autocomplete: "off" }),
     make("span", { dir: "auto" }, choice))));
   field.addEventListener("change", ({ target }) => {
@@ -368,10 +359,8 @@ function inputsOf(field) {
 }
 
 function chosen(q) {
-  const { answers, own } = questions[q];
-  if (own) return own.chosen();
   const inputs = inputsOf($(`question-${q}`));
-  return answers.filter((_, i) => inputs[i].checked);
+  return questions[q].answers.filter((_, i) => inputs[i].checked);
 }
 
 /**
@@ -402,10 +391,9 @@ function refresh() {
   const now = open[at];
   questions.forEach((_, q) => { $(`ask-${q}`).hidden = !now.includes(q); });
   for (const section of $("fields").children) section.hidden = [...section.children].every((part) => part.hidden || !part.id);
-  const used = open.map((page, i) => (page.length ? i : -1)).filter((i) => i >= 0);
-  const values = { page: words.number(used.indexOf(at) + 1), pages: words.number(used.length) };
+  const values = { page: words.number(at + 1), pages: words.number(pages.length) };
   $("where").textContent = pages.length > 1 ? say("page_of", values) : "";
-  return used;
+  return [...pages.keys()].filter((i) => open[i].length);
 }
 
 /** The next page with something to ask, or the last one; goes back to the beginning, and on to the decision. */
@@ -450,7 +438,6 @@ function decide() {
   if (!complete([...questions.keys()])) return;
   $("sendings").replaceChildren(...questions.filter(({ kind }) => kind !== "clear").map((question) => {
     const { mechanisms, form, answers } = question;
-    if (question.own) return question.own.card(told(question, "text"), words);
     const few = mechanisms.every(({ inputs }) => inputs.length <= MANY);
     const rows = mechanisms.flatMap((mechanism, k) => sendings(mechanism, words).map((sent, i) => {
       const label = labelText(mechanism.inputs[i]);
@@ -505,7 +492,7 @@ async function draw() {
 
 export function forgetAnswers() {
   $("questions").reset();
-  $("fields").replaceChildren();
+  for (const part of ["fields", "sendings", "where"]) $(part).textContent = "";
 }
 
 /** Goes on where the record says; false if nothing was drawn yet. */
@@ -547,7 +534,7 @@ function tells(question, report) {
   });
 }
 
-/** Whether items depend on each other: then only the survey knows what all of their reports tell. */
+/** Whether only the survey knows what the reports on all items tell. */
 function isStated({ form, independent }) {
   return form === "each" && !independent;
 }
@@ -561,7 +548,6 @@ function leak({ form, mechanisms }, report) {
 
 function explain(question, report) {
   const { form, kind, mechanisms } = question;
-  if (question.own) return question.own.tells(words, report);
   const rows = tells(question, report);
   const gone = rows.filter((row) => row.after === 0).map(({ text }) => quoted(text));
   const mixed = form === "joint" && mechanisms[0].reveals(report).some((row) => row.after === 0);
@@ -705,7 +691,7 @@ export function thank() {
   const contact = survey.post === null && told(survey, "contact");
   $("thanks").textContent = say(field ? "handed_in" : survey.post === null ? "saved" : "arrived") +
     (contact ? ` ${say("contact", { contact: `\u2068${contact}\u2069` })}` : "");
-  if (record && record.body) $("number").textContent = say("code", { code: JSON.parse(record.body).id });
+  if (record && record.body) $("number").textContent = say("code", { code: `\u2068${JSON.parse(record.body).id}\u2069` });
 }
 
 function receipt() {

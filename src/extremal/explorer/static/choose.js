@@ -14,6 +14,7 @@ export function showPrior(prior) {
   page.prior = prior;
   say("error", "");
   $("prior").removeAttribute("aria-invalid");
+  $("is-example").hidden = $("prior").value !== page.example;
   $("prior-words").textContent = prior.words;
   $("promise").textContent = prior.promise;
   $("ruled-out").textContent = prior.ruled_out;

@@ -16,7 +16,6 @@ export function showDesign(design) {
   $("open").replaceChildren(...[design.often, ...design.open].filter(Boolean)
     .map((text, k) => make("p", { className: k === 0 && design.often ? "lead" : "" }, text)));
   showMechanism(design);
-  $("telling").replaceChildren(...(design.telling.svg ? [drawn(design.telling.svg)] : []), make("p", { className: "hint" }, design.telling.text));
   const part = ({ title, text, more }) => [make("h3", {}, title), ...text.map((line) => make("p", {}, line)),
     ...(more.length ? [make("details", {}, make("summary", {}, "All reports that rule out answers"), ...more.map((line) => make("p", {}, line)))] : [])];
   $("risk").replaceChildren(...design.sections.flatMap(part));

@@ -35,11 +35,13 @@ def checked(prior, epsilon, found):
     return found
 
 
-@pytest.mark.parametrize(("kind", "epsilon"), [("zipf", 0.3), ("geometric", 3.0)])
+@pytest.mark.parametrize(
+    ("kind", "epsilon"), [("zipf", 0.3), pytest.param("geometric", 3.0, marks=pytest.mark.slow)]
+)
 def test_hundreds_of_symbols_have_designs_within_a_tenth_of_the_bound(kind, epsilon):
     prior = prior_of(kind)
     found = checked(prior, epsilon, mixture(prior.probabilities, epsilon, np.eye(SIZE)))
-    if kind == "zipf":  # the same again
+    if kind != "zipf":  # the same again
         again = mixture(prior.probabilities, epsilon, np.eye(SIZE))
         np.testing.assert_array_equal(found.matrix, again.matrix)
     assert found.gap <= 0.1

@@ -143,6 +143,22 @@ def test_shares_come_from_labels_in_groups_and_with_weights(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_models_read_labels_and_numbers(tmp_path, kind):
+    """The coefficients from the file are those from the frame that stands in it."""
+    n = 800
+    source, target = written(tmp_path / f"s.{kind}", answers_of(n)), tmp_path / f"t.{kind}"
+    ex.privatize(source, {"answer": C}, target=target)
+    after, about = opened(target)
+    frame = pd.DataFrame({"answer": [about.variable_value_labels["answer"][x] for x in after["answer"]]})
+    frame["sex"] = [None if x != x else LABELS["sex"][x] for x in after["sex"]]
+    frame["day"] = (after["day"] - 13e9) / 1e8
+    formula = "answer ~ C(sex) + I((day - 13e9) / 1e8)"
+    found = ex.regress(C, formula, str(target))
+    expected = ex.regress(C, "answer ~ C(sex) + day", frame)
+    assert np.allclose(found.coefficients, expected.coefficients, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_codes_for_missing_answers_are_missing(tmp_path, kind):
     source = written(tmp_path / f"s.{kind}", answers_of(300))
     ages = read_counts(str(source), "age", missing="drop")

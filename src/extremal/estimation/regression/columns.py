@@ -264,15 +264,20 @@ def _plain(column: Any) -> Any:
 def _from_file(file: File, wanted: Sequence[str], private: Sequence[str]) -> Any:
     import pandas as pd
 
-    from ...release.files.csv import CsvData
+    from ...release.files.labelled import LabelledData
+    from ...release.files.parquet import ParquetData
     from ...release.files.source import open_data
 
     path = file.path
     opened = open_data(path, list(wanted), file.format, file.delimiter)
-    if not isinstance(opened, CsvData):
+    if isinstance(opened, ParquetData):
         import pyarrow.parquet as pq
 
         return _from_frame(pq.read_table(path, columns=list(wanted)), wanted)
+    if isinstance(opened, LabelledData):
+        import pyarrow as pa
+
+        return _from_frame(pa.table({name: next(opened.ids(name)) for name in wanted}), wanted)
     try:
         return pd.read_csv(
             path,

@@ -15,7 +15,7 @@ from extremal.collection.page import index, page_of
 from extremal.collection.server import running
 from extremal.collection.store import create_store
 from tests.support import phones
-from tests.support.browser import Device
+from tests.support.browser import Device, until
 from tests.support.survey_site import STATIC, certified, kept, serving, survey
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -149,6 +149,24 @@ def test_browsers_refuse_files_that_the_page_does_not_name(device, name):
         site.restart(SURVEY)
         page.goto(site.address)
         page.wait_for_selector("#start:visible")
+
+
+@pytest.mark.parametrize("name", ["extremal.js", "words.js"])
+def test_a_script_that_was_refused_is_not_loaded_again_for_an_import(device, name):
+    """A browser forgets that it has refused a file; the file that imports it comes later here."""
+    text = (STATIC / name).read_text(encoding="utf-8")
+    with serving({**SURVEY, f"/{name}": f"{text}\nwindow.evil = true;"}) as site:
+        site.index = HONEST
+        site.free.clear()
+        site.held = "form.js"
+        page = device.as_new()
+        page.goto(site.address, wait_until="commit")
+        until(page, "document.getElementById('waiting')?.textContent.includes('did not work')")
+        site.held = ""
+        site.free.set()
+        page.wait_for_timeout(300)
+        assert page.evaluate("window.evil") is None
+        assert page.is_hidden("#start")
 
 
 def test_the_page_refuses_mechanisms_that_its_survey_does_not_name(device):

@@ -411,7 +411,7 @@ def test_every_sentence_of_the_page_has_a_use_and_none_is_lacking():
     )
     called = set(re.findall(r'say\("(\w+)"', code)) | set(re.findall(r'data-text="(\w+)"', code))
     assert called <= set(catalogue("en"))
-    composed = {"if_questions", "if_items", "if_learned", "not_private"}
+    composed = {"if_questions", "if_items", "if_learned"}
     used = set(re.findall(r'"(\w+)"', code)) | composed | {"name", "direction", "reviewed"}
     assert set(catalogue("en")) <= used
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import dataclasses
+import gzip
 import http.client
 import json
 import re
@@ -14,6 +16,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -306,6 +309,43 @@ def test_a_closed_survey_takes_no_more_reports_and_says_so(tmp_path):
         assert len(ask(base, "GET", "/reports.csv", **right)[2].splitlines()) == 8
         assert post(base, body(published(), 9)) == (410, {"error": "This survey has ended."})
         assert post(base, first[3])[0] == 200  # sent again: it is there
+
+
+def test_a_survey_that_has_not_begun_or_has_ended_takes_no_report_and_says_so(tmp_path):
+    now = datetime.now(UTC)
+    yesterday, tomorrow = ((now + timedelta(days=days)).isoformat() for days in (-1, 1))
+    cases = [({"opens": tomorrow}, 403), ({"closes": yesterday}, 410), ({"most_people": 2}, 410)]
+    for k, (terms, status) in enumerate(cases):
+        survey = dataclasses.replace(published(), **terms)
+        with create_store(tmp_path / f"{k}.db", survey) as store, running(store) as (base, _):
+            taken = [post(base, body(survey, seed))[0] for seed in range(3)]
+            assert taken[-1] == status
+            assert store.count() == taken.count(200) == (2 if "most_people" in terms else 0)
+            assert json.loads(ask(base, "GET", "/open.json")[2]) == {"open": False}
+    survey = dataclasses.replace(published(), opens=yesterday, closes=tomorrow, most_people=2)
+    with create_store(tmp_path / "open.db", survey) as store, running(store) as (base, _):
+        assert json.loads(ask(base, "GET", "/open.json")[2]) == {"open": True}
+        assert post(base, body(survey))[0] == 200
+
+
+def test_what_phones_load_is_packed_for_those_who_take_it_so_whatever_language_they_prefer(site):
+    plain = ask(site.base, "GET", "/form.js")
+    assert "content-encoding" not in plain[1]
+    connection = http.client.HTTPConnection(site.base.removeprefix("http://").rstrip("/"), timeout=30)
+    seen = set()
+    for language in ("en", "ar"):
+        connection.request(
+            "GET", "/form.js", headers={"Accept-Encoding": "gzip, br", "Accept-Language": language}
+        )
+        answer = connection.getresponse()
+        packed = answer.read()
+        assert answer.headers["Content-Encoding"] == "gzip"
+        assert "Accept-Encoding" in answer.headers["Vary"]
+        seen.add(packed)
+    connection.close()
+    (packed,) = seen
+    assert gzip.decompress(packed).decode() == plain[2]
+    assert len(packed) < len(plain[2]) / 2
 
 
 def test_only_posts_reach_the_store(site):

@@ -30,6 +30,7 @@ from .wordings import meets
 
 LARGEST = 1 << 24  # entries of the joint mechanism
 CERTAIN = 20  # a guess that gets so many times as likely to be right may be all but certain
+NOT_PRIVATE = "No question is private: every answer is sent as it is."
 DIFFERENT = 0.03  # of a share in a cross table and in a question's prior: beyond rounding and samples
 
 
@@ -60,7 +61,7 @@ class Findings:
         """What respondents read about all their reports, in English."""
         level = math.exp(self.together["epsilon"])
         if not self.leakages:
-            return fill("not_private")
+            return NOT_PRIVATE
         if level > CERTAIN:
             return fill("total_certain")
         conditions = [fill(f"if_{condition}") for condition in self.together["conditions"]]
@@ -227,7 +228,7 @@ def _sentences(
     private: list[Asked], epsilon: float, at_most: bool, joints: list[Joint], added: list[str]
 ) -> list[str]:
     if not private:
-        return ["No question is private: every answer is sent as it is."]
+        return [NOT_PRIVATE]
     count = len(private)
     who = "The report" if count == 1 else f"All {count} private reports of one person together"
     verb = "leaks" if count == 1 else "leak"

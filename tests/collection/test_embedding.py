@@ -30,7 +30,7 @@ def device(browser):
 
 
 def block(kind):
-    text = (DOCS / "embedding.md").read_text(encoding="utf-8")
+    text = (DOCS / "api" / "embedding.md").read_text(encoding="utf-8")
     return re.search(rf"<!-- embedding:{kind} -->\n```{kind}\n(.*?)```", text, re.S)[1]
 
 

@@ -255,7 +255,7 @@ def test_jspsych_tells_skipping(site, device):
 
 
 def block(kind, language):
-    text = (npm.ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
+    text = (npm.ROOT / "docs" / "api" / "embedding.md").read_text(encoding="utf-8")
     return re.search(rf"<!-- {kind}:{language} -->\n```{language}\n(.*?)```", text, re.S)[1]
 
 

@@ -235,7 +235,7 @@ def test_overwriting_repeats_keyed_reports_and_draws_others_anew(kind, tmp_path)
 
 
 def test_a_copied_key_has_no_ledger_and_its_reports_are_a_second_draw_as_documented(tmp_path, monkeypatch):
-    """The limit that docs/limits.md names: the ledger stands beside the key, and a copy of the key has none."""
+    """The limit that docs/threat-model.md names: the ledger stands beside the key, and a copy of the key has none."""
     monkeypatch.chdir(tmp_path)
     FRAME.to_csv("s.csv", index=False)
     write_key("secret.key")

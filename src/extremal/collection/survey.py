@@ -1,6 +1,6 @@
 """survey.toml: what a researcher asks, read strictly.
 
-Every error names the file, the line and what to write instead. `docs/survey.md` lists the keys.
+Every error names the file, the line and what to write instead. `docs/api/survey-toml.md` lists the keys.
 """
 
 from __future__ import annotations

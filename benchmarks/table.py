@@ -1,7 +1,7 @@
-"""Tables of the documentation from the figures of a run: python benchmarks/table.py [--short | --arena] [FILE]
+"""Tables of the documentation from the figures of a run: python benchmarks/table.py [--arena] [FILE]
 
-FILE is results/reference.json unless given. The README has the short table, docs/results.md the whole one and the
-largest gaps of the run. --arena prints the tables of docs/compared.md from examples/arena_by_size.json.
+FILE is results/reference.json unless given. docs/results.md has this table and the largest gaps of the run. --arena
+prints the tables of docs/compared.md from examples/arena_by_size.json.
 """
 
 from __future__ import annotations
@@ -17,24 +17,19 @@ REFERENCE = Path(__file__).parent / "results" / "reference.json"
 ARENA = Path(__file__).parents[1] / "examples" / "arena_by_size.json"
 SHOWN = ("party of the survey", "income of the survey", "300 cells of the survey", "uniform 100", "Zipf 100")
 GAPS = ("Shares, N = ", "Shares over sets", "Mutual information over sets")
-SHORT = ("design, 100 ", "design, 1000 ", "reports from codes", "Parquet", "certify", "estimate from 10^8")
 
 
-def markdown(path: Path = REFERENCE, short: bool = False) -> str:
+def markdown(path: Path = REFERENCE) -> str:
     """A Markdown table of the main figures, and a line that says where they were measured."""
     run = json.loads(path.read_text(encoding="utf-8"))
     lines = ["| what | target | measured |", "|---|---|---|"]
-    lines += [
-        f"| {what} | {target} | {measured} |"
-        for what, target, measured in _rows(run)
-        if not short or what.startswith(SHORT)
-    ]
+    lines += [f"| {what} | {target} | {measured} |" for what, target, measured in _rows(run)]
     machine, met = run["machine"], sum(target["met"] for target in run["targets"])
     lines += [
         "",
         f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, {run['date'][:10]}, load average "
         f"{machine['load']} at the start; {met} of {len(run['targets'])} targets met.",
-        *([] if short else _gaps(run)),
+        *_gaps(run),
     ]
     return "\n".join(lines) + "\n"
 
@@ -152,5 +147,4 @@ def _rows(run: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 if __name__ == "__main__":
     files = [Path(word) for word in sys.argv[1:] if not word.startswith("--")]
-    short = "--short" in sys.argv[1:]
-    print(arena(*files) if "--arena" in sys.argv[1:] else markdown(*files, short=short), end="")
+    print(arena(*files) if "--arena" in sys.argv[1:] else markdown(*files), end="")

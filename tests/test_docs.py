@@ -383,19 +383,6 @@ def test_where_the_promise_is_made_its_limit_stands_beside_it() -> None:
         assert not re.search(r"gives? anybody away|nobody's answer", words), name
 
 
-def test_every_name_in_the_table_of_the_readme_exists():
-    """`name`, `module.name` and `.method` of the table "What is in it"."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = text[text.index("| you want to | use |") :].partition("\n\n")[0]
-    names = re.findall(r"`([A-Za-z_][\w.]*)[(`]", table)
-    assert names
-    for name in names:
-        found = ex
-        for part in name.split("."):
-            assert hasattr(found, part), f"there is no {name}"
-            found = getattr(found, part)
-
-
 def test_the_factor_in_the_readme_is_that_of_its_epsilon() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     found = re.search(r"extremal design .*--epsilon (\S+)", text)

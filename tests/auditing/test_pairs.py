@@ -341,7 +341,7 @@ TEN = list(range(2)) * 20
 @pytest.mark.parametrize(
     ("call", "kind", "words"),
     [
-        (lambda: ex.audit_pairs(TEN, TEN[1:]), ex.errors.ValuesError, "40 and 39"),
+        (lambda: ex.audit_pairs(TEN, TEN[1:]), ex.errors.ValuesError, "39"),
         (lambda: ex.audit_pairs([], []), ex.errors.ValuesError, "0"),
         (lambda: ex.audit_pairs("abc", TEN), ex.errors.ValuesError, "'abc'"),
         (lambda: ex.audit_pairs(TEN, 5), ex.errors.ValuesError, "5"),

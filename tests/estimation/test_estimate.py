@@ -485,7 +485,7 @@ def test_coefficients_that_are_no_numbers_and_labels_that_cannot_be_any_are_refu
 @pytest.mark.parametrize("other", [None, 5, {"a": 3}])
 def test_a_difference_of_what_is_no_estimate_is_refused(other):
     found = ex.estimate(ex.Mechanism([[0.8, 0.2], [0.3, 0.7]]), [0, 1, 1])
-    with pytest.raises(ex.errors.ValuesError, match="two estimates"):
+    with refused(ex.errors.ValuesError, "other"):
         found.difference(other)
 
 

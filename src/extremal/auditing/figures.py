@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from .._common.json import finite_or_none
 from ..model.leakage_measures import chi_squared_contraction, dobrushin
 from ..model.mechanism import common_labels
 from ..model.prior_set import PriorSet
-from .disclosure import NearCertainty, Outcome
+from .disclosure import Disclosure, NearCertainty, Outcome
 
 if TYPE_CHECKING:
     from .audit import Audit, WorstCase
@@ -20,6 +19,7 @@ QUANTILES = (0.5, 0.9, 0.95, 0.99)
 SHARES = (0.001, 0.01, 0.1, 0.5)  # of all reports, for which the envelope is given
 MOST_COMPARED = 1 << 30  # differences of probabilities, beyond which the contraction is not worth its time
 MOST_LISTED = 20  # labels of a list; the count stands beside it
+COUNTS = {name: f"{name.removesuffix('s')}_count" for name in ("reports", "possible", "symbols", "excluded")}
 
 
 def figures(audit: Audit) -> dict[str, Any]:
@@ -120,20 +120,7 @@ def _certainty(audit: Audit) -> dict[str, Any]:
         "least_probability_that_can_be_confirmed": math.exp(-audit.epsilon),
         "most_answers_that_can_be_excluded": min(prior.region(audit.epsilon), prior.size) - 1,
         "probability_that_some_answer_is_excluded": _excluding(audit),
-        "disclosures": [
-            {
-                "reports": _listed(d.reports),
-                "report_count": len(d.reports),
-                "probability": d.probability,
-                "possible": _listed(d.possible),
-                "possible_count": len(d.possible),
-                "possible_probability": d.possible_probability,
-                "excluded": _listed(d.excluded),
-                "excluded_count": len(d.excluded),
-                "left": d.left,
-            }
-            for d in audit.disclosures
-        ],
+        "disclosures": [_fields(found) for found in audit.disclosures],
     }
 
 
@@ -154,25 +141,16 @@ def plain(label: Any) -> Any:
     return str(label)
 
 
-def _fields(found: WorstCase | NearCertainty) -> dict[str, Any]:
-    return {name: plain(value) for name, value in vars(found).items()}
+def _fields(found: WorstCase | NearCertainty | Outcome | Disclosure) -> dict[str, Any]:
+    """Each field by its name; of many labels the first, and how many there are."""
+    said: dict[str, Any] = {}
+    for name, value in vars(found).items():
+        said[name] = plain(value[:MOST_LISTED] if name in COUNTS else value)
+        if name in COUNTS:
+            said[COUNTS[name]] = len(value)
+    return said
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:
-    return {
-        "report": plain(outcome.output),
-        "probability": outcome.probability,
-        "leakage": outcome.leakage,
-        "factor": math.exp(outcome.leakage),
-        "symbols": _listed(outcome.symbols),
-        "symbol_count": len(outcome.symbols),
-        "excluded": _listed(outcome.excluded),
-        "excluded_count": len(outcome.excluded),
-        "excluded_probability": outcome.excluded_probability,
-        "guess": plain(outcome.guess),
-        "guess_probability": outcome.guess_probability,
-    }
-
-
-def _listed(labels: tuple[Hashable, ...]) -> list[Any]:
-    return [plain(label) for label in labels[:MOST_LISTED]]
+    said = _fields(outcome)
+    return {"report": said.pop("output"), "factor": math.exp(outcome.leakage), **said}

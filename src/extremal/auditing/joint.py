@@ -166,13 +166,8 @@ def _parts(columns: Sequence[Any], key: Any) -> tuple[Any, ...]:
 
 
 def _place(columns: Sequence[Any], name: Any, what: str) -> int:
-    if name not in columns:
-        raise PriorError(
-            f"{what} must name a column, one of {shorten(columns)}",
-            given=f"{name!r}",
-            remedy="give names= in the order of the joint prior to use names",
-        )
-    return columns.index(name)
+    remedy = "give names= in the order of the joint prior to use names"
+    return checks.label(name, what, columns, remedy=remedy, error=PriorError)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

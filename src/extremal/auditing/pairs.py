@@ -328,12 +328,7 @@ def _split(n: int, seed: Any) -> NDArray[np.bool_]:
 
 def _columns(x: Any, y: Any, prior: Prior | None) -> tuple[Coded, Coded]:
     secrets, reports = read_column(x, "x"), read_column(y, "y")
-    if len(secrets) != len(reports):
-        raise ValuesError(
-            "x and y must have one secret and one report a record",
-            given=f"{len(secrets)} and {len(reports)}",
-            remedy="give columns of equal length",
-        )
+    checks.length(reports, "y", len(secrets), "secret", error=ValuesError)
     if len(secrets) < FEWEST:
         raise ValuesError(
             f"an audit must have at least {FEWEST} pairs",

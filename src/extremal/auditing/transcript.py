@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._common import checks
 from .._common.types import Bools, Floats
 from .._common.words import shorten
 from ..certification.certified import Released, as_mechanism
@@ -180,14 +181,9 @@ class Transcript:
             The label of the report that was seen.
         """
         m = as_mechanism(mechanism)
-        if outcome not in m.outputs:
-            raise MechanismError(
-                f"must be an output of the mechanism, {shorten(m.outputs)}",
-                parameter="outcome",
-                given=f"{outcome!r}",
-                remedy="outputs are named by their labels, not by position",
-            )
-        column = _rows(m, self.prior.labels, self._possible)[:, m.outputs.index(outcome)]
+        remedy = "outputs are named by their labels, not by position"
+        seen = checks.label(outcome, "outcome", m.outputs, remedy=remedy, error=MechanismError)
+        column = _rows(m, self.prior.labels, self._possible)[:, seen]
         with np.errstate(divide="ignore"):
             logs = self.log_likelihood + np.log(column)
         largest = float(logs.max())

@@ -14,7 +14,6 @@ Two kinds are told apart.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,7 +27,7 @@ from .._common.threads import one_thread
 from .._common.types import Floats
 from .._common.words import aligned, brief, shorten
 from ..certification.certified import as_estimable
-from ..errors import MechanismError, OptionError, ValuesError
+from ..errors import MechanismError, ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
@@ -150,10 +149,9 @@ def bounds(found: Estimate, label: Any, share: float) -> ShareBounds:
     estimate and at most larger by `share`; that of the safe answer is at most its estimate. No assumption is made
     about what is true for those who do not comply, so nothing sharper can be said.
     """
-    if not isinstance(found, Estimate):
-        raise ValuesError(
-            "bounds must be of an estimate", given=repr(found)[:60], remedy="make it with estimate(...)"
-        )
+    checks.instance(
+        found, "found", Estimate, "an Estimate", remedy="make it with estimate(...)", error=ValuesError
+    )
     share = checks.number(share, "share", least=0, most=1)
     k = place_finder(found.labels, "label")(label)
     phi = np.clip(found.shares, 0.0, 1.0)
@@ -320,12 +318,8 @@ def rate(
     confidence, intervals
         As in `estimate`.
     """
-    if not isinstance(groups, Mapping) or not groups:
-        raise OptionError(
-            "must be a mapping name -> (mechanism, reports)", parameter="groups", given=repr(groups)[:60]
-        )
-    if entered not in ("report", "answer"):
-        raise OptionError('must be "report" or "answer"', parameter="entered", given=repr(entered)[:40])
+    checks.mapping(groups, "groups", "name -> (mechanism, reports)")
+    checks.choice(entered, "entered", ("report", "answer"))
     matrices = {name: as_estimable(mechanism) for name, (mechanism, _) in groups.items()}
     counts = {name: count_reports(mechanism, reports) for name, (mechanism, reports) in groups.items()}
     first = next(iter(matrices.values()))

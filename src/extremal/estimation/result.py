@@ -248,13 +248,8 @@ class Estimate(Tabled):
         confidence
             The confidence level; that of the estimate if None.
         """
-        if not isinstance(groups, Mapping) or not groups:
-            raise ValuesError(
-                "must be a mapping name -> labels",
-                parameter="groups",
-                given=repr(groups)[:80],
-                remedy='e.g. {"ever": ["once", "often"]}',
-            )
+        remedy = 'e.g. {"ever": ["once", "often"]}'
+        checks.mapping(groups, "groups", "name -> labels", remedy=remedy, error=ValuesError)
         targets = np.array([target_of(self.labels, members) for members in groups.values()])
         return self.combinations(counted(len(groups), "group"), tuple(groups), targets, confidence)
 
@@ -273,12 +268,8 @@ class Estimate(Tabled):
         confidence
             The confidence level; that of the estimate if None.
         """
-        if not isinstance(other, Estimate):
-            raise ValuesError(
-                "a difference must be of two estimates",
-                given=repr(other)[:80],
-                remedy="make each with estimate(...)",
-            )
+        remedy = "make each with estimate(...)"
+        checks.instance(other, "other", Estimate, "an Estimate", remedy=remedy, error=ValuesError)
         return difference(self, other, confidence)
 
     def mean(self, scores: Any = None, confidence: float | None = None) -> IntervalTable:

@@ -429,7 +429,8 @@ def gather(codes: Ints, table: NamedColumns | None, by: Any, sample: SampleDesig
         s, strata_labels = factorize(given["strata"], "strata") if "strata" in given else (None, ())
         c = factorize(given["clusters"], "clusters")[0] if "clusters" in given else None
         for name, values in (("weights", w), ("strata", s), ("clusters", c)):
-            _check_length(name, values, n)
+            if values is not None:
+                checks.length(values, name, n, "report", error=ValuesError)
         unit = 1.0 if w is None else float(w.max())
         design = SurveyDesign(None if w is None else w / unit, unit, s, strata_labels, c)
     return Gathered(codes, names, groups, labels, design)
@@ -467,7 +468,7 @@ def _groups(table: NamedColumns | None, by: Any, n: int) -> tuple[tuple[str, ...
         named = getattr(by, "name", None)
         names, values = (named if isinstance(named, str) and named else "group",), _column(table, by, "by")
     groups, labels = factorize(values, "by")
-    _check_length("by", groups, n)
+    checks.length(groups, "by", n, "report", error=ValuesError)
     return names, groups, labels
 
 
@@ -496,13 +497,3 @@ def _column(table: NamedColumns | None, given: Any, what: str) -> Any:
             remedy="give the frame as `reports`, and `column=`",
         )
     return table[given]
-
-
-def _check_length(what: str, values: Any, n: int) -> None:
-    if values is not None and len(values) != n:
-        raise ValuesError(
-            f"must be one for each of the {n} reports",
-            parameter=what,
-            given=len(values),
-            remedy="give as many",
-        )

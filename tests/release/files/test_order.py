@@ -156,7 +156,7 @@ def test_answers_far_from_the_prior_are_told_to_the_operator_alone(tmp_path):
             assert ("0.90 nats" in text) == said
             assert ("would be a release" in text) == said
         assert "far from the prior" not in done.out + as_json.out + (tmp_path / "t.csv").read_text()
-        assert "under the prior in the mechanism file" in done.out
+        assert "who knows only how common the answers are" in done.out
 
 
 def test_answers_that_follow_the_prior_are_not_worth_a_word(tmp_path):

@@ -354,6 +354,9 @@ def test_field_mode_needs_the_code_and_forgets_each_person(visit, site, device):
     assert "6" in page.inner_text("#waiting-reports")
     device.context.set_offline(False)
     page.reload()
+    page.wait_for_selector("#intro:visible")
+    if not page.is_visible("#send-all"):
+        page.click("#field summary")
     page.click("#send-all")
     page.wait_for_selector("#field-off")
     assert len(site.stored) == 6

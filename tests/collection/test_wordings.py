@@ -324,6 +324,8 @@ def test_brackets_are_answers_between_numbers(tmp_path):
     (question,) = parsed(text, tmp_path).questions
     assert question.answers == ("under 10", "10 to 20.5", "20.5 or more")
     assert question.brackets == (10.0, 20.5)
+    large = parsed(text.replace("20.5", "2500000"), tmp_path).questions[0]
+    assert large.answers[-1] == "2500000 or more"
     with_more = text + 'answers = ["I prefer not to say"]\n'
     assert len(parsed(with_more, tmp_path).questions[0].answers) == 4
     for wrong in ("[20, 10]", "[]", '["a"]', "[1, 1]", "7"):

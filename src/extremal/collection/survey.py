@@ -32,6 +32,7 @@ from .tables import (
     read_text,
 )
 from .wordings import (
+    PREFER_NOT,
     Tongues,
     bracket_names,
     check_open,
@@ -229,7 +230,7 @@ def _question(table: Section, tongues: Tongues, earlier: dict[str, Question], na
     usual = "scale" if isinstance(table.values.get("answers"), dict) else "single"
     kind: Any = table.choice("kind", KINDS, usual)
     answers, scores, brackets = _answers(table, kind)
-    if not brackets or "answer_texts" in table.values:
+    if "answer_texts" in table.values or set(answers[len(brackets) + 1 if brackets else 0 :]) - {PREFER_NOT}:
         tongues.answers(table, answers, words)
     rule = condition(table, earlier, names)
     draft = Question(name, text, kind, answers, scores, help, before=before, words=words, place=table.at())

@@ -142,7 +142,7 @@ def bracket_names(table: Section) -> tuple[list[str], tuple[float, ...]]:
         or any(low >= high for low, high in pairwise(edges))
     ):
         raise table.wrong("brackets", "must be numbers that rise", edges, "e.g. brackets = [10, 20, 50]")
-    told = [f"{edge:g}" for edge in edges]
+    told = [str(int(edge) if edge == int(edge) else edge) for edge in edges]
     middle = [f"{low} to {high}" for low, high in pairwise(told)]
     return [f"under {told[0]}", *middle, f"{told[-1]} or more"], tuple(map(float, edges))
 
@@ -321,7 +321,8 @@ def warnings(table: Section, tongues: Tongues, questions: Sequence[Wording]) -> 
         found.append('nobody reads who collects the reports. Write collector = "…"')
     if private and "respondents" not in table.values:
         found.append('no link tells people what all this means for them. Write respondents = "https://…"')
-    lacking = [q.name for q in private if q.kind != "scale" and PREFER_NOT not in q.answers]
+    ways_out = {PREFER_NOT, *(tongues.sentences(lang)["prefer_not"] for lang in tongues.names)}
+    lacking = [q.name for q in private if q.kind != "scale" and ways_out.isdisjoint(q.answers)]
     if lacking:
         found.append(
             f'{", ".join(lacking)}: nobody can decline to answer. Offer "{PREFER_NOT}", an answer like the others.'

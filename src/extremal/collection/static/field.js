@@ -24,8 +24,9 @@ modes.tell = () => {
   box.replaceChildren(
     make("h2", {}, say("field_title")),
     make("p", { id: "waiting-reports" }, say("field_waits", { number: words.number(field.queue.length) })),
-    quiet("next", "next_person", () => keep(() => ({ record: null })).then(next)),
-    field.queue.length ? quiet("send-all", "field_send", sendAll) : quiet("field-off", "field_off", switchOff),
+    make("details", { open: !$("intro").hidden || !$("done").hidden }, make("summary", {}, say("interviewers")),
+      quiet("next", "next_person", () => keep(() => ({ record: null })).then(next)),
+      field.queue.length ? quiet("send-all", "field_send", sendAll) : quiet("field-off", "field_off", switchOff)),
   );
 };
 
@@ -36,8 +37,8 @@ function next() {
   $("sending").hidden = $("drawn").hidden = false;
   speak(offer([...$("language").options].map(({ value }) => value)));
   introduce();
-  modes.tell();
   show("intro");
+  modes.tell();
 }
 
 async function switchOn() {
@@ -63,8 +64,8 @@ modes.handIn = async () => {
   for (const part of LEFT) $(part).textContent = "";
   thank();
   for (const part of ["number", "receipt", "look", "forget", "keeps"]) $(part).hidden = true;
-  modes.tell();
   show("done");
+  modes.tell();
 };
 
 async function sendAll() {
@@ -81,6 +82,7 @@ async function sendAll() {
 }
 
 $("notices").after(box);
+$("start").addEventListener("click", () => { for (const part of box.querySelectorAll("details")) part.open = false; });
 $("intro").append(door);
 door.addEventListener("submit", (event) => {
   event.preventDefault();

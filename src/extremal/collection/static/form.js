@@ -304,8 +304,9 @@ function answerText(question, label) {
 
 /** The texts of a question's answers: brackets of numbers as the language writes them, and "I prefer not to say". */
 function texts(question) {
-  const edges = (question.brackets || []).map((edge) => words.number(edge));
-  return (told(question, "answers") || question.answers).map((text, i) => {
+  const own = told(question, "answers");
+  const edges = own !== question.answers ? [] : (question.brackets || []).map((edge) => words.number(edge, 9));
+  return own.map((text, i) => {
     if (i > edges.length || !edges.length) return text === catalogues.en.prefer_not ? say("prefer_not") : text;
     return say(i === 0 ? "below" : i === edges.length ? "from" : "between", { low: edges[i - 1], high: edges[i] });
   });
@@ -585,7 +586,7 @@ export function describe() {
   const now = digests();
   $("reports").replaceChildren(...Object.entries(sent.reports).map(([name, report]) => {
     const question = questions[numberOf(name)];
-    const answer = () => (report === null ? "—" : quoted(answerText(question, report)));
+    const answer = () => (report !== null ? quoted(answerText(question, report)) : question.kind === "clear" ? "—" : say("not_asked"));
     return make("div", { className: "card" }, make("h3", { dir: "auto" }, question ? told(question, "text") : name),
       ...(question && made[name] === now[name] && (question.kind === "clear" || report === null)
         ? [make("p", {}, say("as_it_is", { answer: answer() }))]

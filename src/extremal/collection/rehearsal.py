@@ -48,15 +48,8 @@ def fill(store: Store, people: int, generator: np.random.Generator) -> None:
     while people:
         lacking = store.lacking()
         count = people if lacking is None else min(people, lacking)
-        store.add(
-            simulated(
-                store.published,
-                store.current,
-                store.stages[-1].mechanism if store.stages else FIRST,
-                count,
-                generator,
-            )
-        )
+        mechanism = store.stages[-1].mechanism if store.stages else FIRST
+        store.add(simulated(store.published, store.current, mechanism, count, generator))
         people -= count
         if lacking is not None and not go_on(store):
             return
@@ -67,23 +60,20 @@ def simulated(
 ) -> list[Submission]:
     """Reports of people whose answers are as common as expected, question by question, by the mechanisms asked with."""
     columns: dict[str, list[Any]] = {}
+    clear = {question.name for question in asked.questions if question.kind == "clear"}
     for k, (question, now) in enumerate(zip(expected.questions, asked.questions, strict=True)):
         inside = next((section["ask_if"] for section in asked.sections if k in section["questions"]), None)
         sent = _sent(question, now, people, generator)
-        rules = [rule for rule in (inside, question.ask_if) if rule and question.optional]
-        columns[question.name] = [
-            value if all(_open(asked, rule, columns, i) for rule in rules) else None
-            for i, value in enumerate(sent)
-        ]
+        for rule in (inside, question.ask_if):
+            if rule and question.optional:  # a private answer decides nothing that can be seen
+                earlier = columns[rule["question"]]
+                met = [
+                    x is not None and (rule["question"] not in clear or x in rule["answers"]) for x in earlier
+                ]
+                sent = [value if holds else None for value, holds in zip(sent, met, strict=True)]
+        columns[question.name] = sent
     rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     return [Submission(secrets.token_hex(16), asked.content(row), None, mechanism) for row in rows]
-
-
-def _open(asked: Published, rule: Mapping[str, Any], columns: Mapping[str, list[Any]], person: int) -> bool:
-    """Whether what is sent as it is lets a question be asked; a private answer decides nothing that can be seen."""
-    kinds = {question.name: question.kind for question in asked.questions}
-    value = columns[rule["question"]][person]
-    return value is not None and (kinds[rule["question"]] != "clear" or value in rule["answers"])
 
 
 def _sent(question: Asked, now: Asked, people: int, generator: np.random.Generator) -> list[Any]:
@@ -108,7 +98,7 @@ def _answers(prior: Any, people: int, generator: np.random.Generator) -> list[An
 
 
 def _reports(certified: Certified, answers: list[Any]) -> list[Any]:
-    return [encode_label(report) for report in certified.privatize(answers)]
+    return [encode_label(report) for report in certified.privatize(answers, allow_true_answers=True)]
 
 
 def copied(place: str | os.PathLike[str]) -> tuple[bytes, int]:

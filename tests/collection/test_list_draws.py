@@ -1,13 +1,15 @@
 """Reports on lists in Chromium, Firefox and WebKit: what Python draws from the same words, and the certified law."""
 
 import json
+import random
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
 import extremal as ex
-from tests.support.survey_site import serving
+from extremal.lists.windows import pack
+from tests.support.survey_site import TRACES, certified, common_report, randomness, serving, survey, word_for
 from tests.support.webdriver import NEEDS, opened, until
 
 TOWNS = ["Łódź", "مكة", "O'Fallon, MO", "東京", "\u2028", "Lyon"]
@@ -87,3 +89,85 @@ def test_draws_fit_the_certified_law_and_keep_epsilon(tab, made):
 def test_a_file_carries_its_labels_compressed():
     labels = json.loads(MANY.to_json())["labels"]
     assert len(labels) < len(json.dumps(list(MANY.labels))) / 3
+
+
+# What leaves
+
+HOMES = ["Łódź", "Lyon", "Nice", "東京", "Venice", *(f"Neustadt {k}" for k in range(40))]
+ALSO = pack([["Lodz"], ["Lione"], *([] for _ in HOMES[2:])])
+TOWN = ex.large.windows(HOMES, 1.0)
+BORN = ex.large.windows(ex.Prior.from_counts(range(1, len(HOMES) + 1), labels=HOMES), 1.0)
+SMOKES = certified({"yes": 0.4, "no": 0.6}, 0.3)
+LIST = {"kind": "list", "answers": []}
+FILES = survey(
+    [
+        ({"name": "town", "text": "Where do you live?", **LIST, "also": ALSO}, [TOWN]),
+        ({"name": "born", "text": "Where were you born?", **LIST, "also": None}, [BORN]),
+        ({"name": "smokes", "text": "Do you smoke?", "kind": "single", "answers": ["yes", "no"]}, [SMOKES]),
+    ]
+)
+VISIBLE = "(id) => document.getElementById(id)?.checkVisibility() === true"
+
+
+def words_for(windows, answer, report):
+    """Two 64-bit words from which this answer gives this report."""
+    step, start = divmod(report, windows.prime)
+    place = int(windows.layout.places(step, np.array((windows.labels.index(answer) - start) % windows.prime)))
+    u = sum(windows.places.weight(j) for j in range(place))
+    return step, 4 * (u + random.Random(answer).randrange(windows.places.weight(place)))
+
+
+def typed(tab, q, text):
+    """Types as a person does, and chooses the first answer."""
+    tab.evaluate(
+        """(q, text) => {
+            const e = document.getElementById(`search-${q}`);
+            e.focus();
+            for (let k = 1; k <= text.length; k++) {
+                e.value = text.slice(0, k);
+                e.dispatchEvent(new InputEvent("input", { bubbles: true }));
+            }
+            document.querySelector(`#search-${q}-list [role=option]`).click();
+            e.blur();
+        }""",
+        q,
+        text,
+    )
+
+
+def test_all_that_leaves_or_stays_depends_on_what_was_typed_only_through_the_reports(tab):
+    """Two lists and a table of one person: equal reports from different answers are equal bytes, whatever was typed."""
+    reports = {"town": TOWN.prime + 20, "born": BORN.prime + 7, "smokes": common_report(SMOKES)}
+    seen = set()
+    for town_typed, town, born_typed, born, smokes in (
+        ("lodz", "Łódź", "nice", "Nice", "no"),
+        ("lione", "Lyon", "東", "東京", "yes"),
+        ("NEUSTADT 12", "Neustadt 12", "ven", "Venice", "no"),
+    ):
+        word = word_for(SMOKES, smokes, reports["smokes"])
+        words = [*words_for(TOWN, town, reports["town"]), *words_for(BORN, born, reports["born"]), word]
+        other = tab.another()
+        with serving(FILES) as site:
+            other.goto(site.address)
+            until(other, VISIBLE, "start")
+            other.evaluate(randomness(*words))
+            other.click("#start")
+            typed(other, 0, town_typed)
+            typed(other, 1, born_typed)
+            other.click("#question-2 label", 0 if smokes == "yes" else 1)
+            other.click("#questions > button")
+            until(other, VISIBLE, "draw")
+            other.click("#draw")
+            until(other, VISIBLE, "send")
+            assert (
+                json.loads(other.evaluate("document.getElementById('body').textContent"))["reports"]
+                == reports
+            )
+            asked = other.evaluate(TRACES)
+            other.click("#send")
+            until(other, VISIBLE, "done")
+            assert len(site.bodies) == 1
+            everything = [asked, other.evaluate(TRACES), repr(sorted(site.requests))]
+            seen.add(json.dumps(everything).replace(site.address.split(":")[-1].strip("/"), "PORT"))
+        other.close()
+    assert len(seen) == 1

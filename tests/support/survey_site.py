@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import extremal as ex
-from extremal.collection.page import index, sentences
+from extremal.collection.page import index, said, sentences
 from tests.support.draws import by_python
 
 STATIC = Path(ex.__file__).parent / "collection" / "static"
@@ -109,7 +109,8 @@ def survey(questions, **members):
         files |= {f"/{name}": m.to_json() for name, m in zip(names, mechanisms, strict=True)}
         usual = {"help": None, "required": True, "form": None, "independent": False, "level": None}
         digests = [m.digest for m in mechanisms]
-        listed.append({**usual, **question, "mechanisms": names, "digests": digests})
+        script = {"script": "extremal-list.js"} if question["kind"] == "list" else {}
+        listed.append({**usual, **question, **script, "mechanisms": names, "digests": digests})
     document = {
         "format": "extremal-survey",
         "version": 2,
@@ -122,6 +123,7 @@ def survey(questions, **members):
         "post": "reports",
         "together": {"epsilon": math.log(5), "conditions": ["questions"]},
         "questions": listed,
+        "said": said(["field", "list"], members.get("languages", ["en"])),
         **members,
     }
     return {"/survey.json": json.dumps(document), **files}

@@ -140,6 +140,7 @@ def estimate(
         Also estimate every group in this column; A,B for combinations of columns.
     top : N
         Of a list: only the N most frequent answers, with intervals that hold although they were chosen by the reports.
+        Of a list in a survey 50 if left out.
 
     Examples
     --------
@@ -164,7 +165,7 @@ def estimate(
                 remedy="write its reports to a file: extremal survey export",
             )
         _check_store_options(reports, more)
-        beside = Beside(groups, people.sample())
+        beside = Beside(groups, people.sample(), top)
         stored = estimate_store(sources[0], question, beside, how.given(), interval_rows, more.stages)
         output.table(stored.records())
         output.give(stored)

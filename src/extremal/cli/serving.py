@@ -249,7 +249,7 @@ def other_version(place: str, published: Published) -> list[str]:
 
 def _mechanisms(published: Published) -> dict[str, list[str]]:
     """The digests of the mechanisms of each question."""
-    return {question.name: [m.digest for m in question.mechanisms] for question in published.questions}
+    return {question.name: [m.digest for m in question.drawn_from] for question in published.questions}
 
 
 def published_of(survey: str) -> Published:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from extremal.estimation.interval_table import IntervalTable
     from extremal.estimation.sample import NamedColumns
 
+MOST_SHOWN = 50  # answers of a list, if nobody says
 WAITING = (
     "The survey is not closed: results grow in steps of five reports, and the newest five to nine wait until you run "
     "`extremal survey close`."
@@ -34,6 +35,7 @@ class Beside:
 
     by: list[str] | None
     sample: ex.SampleDesign | None
+    top: int | None = None  # answers of a list
 
     @property
     def names(self) -> list[str]:
@@ -138,11 +140,32 @@ def estimate_store(
         raise OptionError("--question must be one of the survey", given=question, remedy=f"it asks {known}")
     columns = []
     for q in chosen:
+        if q.windows is not None:
+            columns.append(_list_column(reports, q.parts[0], beside, how))
+            continue
         given = {"intervals": reports.published.intervals, **how}
         if given["intervals"] == "all":  # all columns of a question hold together
             given["confidence"] = 1 - (1 - given["confidence"]) / len(q.parts)
         columns += [_estimated(reports, part, beside, given, stages) for part in q.parts]
     return StoreEstimated(source, reports, columns, draw)
+
+
+def _list_column(reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any]) -> Column:
+    """The most frequent answers to a question with a list, or all, and its groups."""
+    from extremal.collection.lists import list_tables
+
+    if beside.names or how.get("intervals") == "always":
+        raise OptionError(
+            "a list must be estimated without --by, --weights, --strata, --clusters and --intervals always",
+            remedy="choose other questions with --question",
+        )
+    values = [value for value in reports.columns([part.column])[part.column] if value is not None]
+    if not values:
+        return Column(part.column, [], [f"nobody answered ({len(reports.rows)} left it out)"], [])
+    with progress(f"estimating {part.column}"):
+        assert isinstance(part.mechanism, ex.large.Windows)
+        found = list_tables(part.mechanism, values, part.groups, how["confidence"], beside.top or MOST_SHOWN)
+    return Column(part.column, found, [show.sentence(table.warning) for table in found if table.warning], [])
 
 
 def _estimated(
@@ -152,7 +175,8 @@ def _estimated(
     from extremal.collection.results import tables
     from extremal.estimation.sample import store_table
 
-    pairs, drew = [], []
+    pairs: list[tuple[Any, Any]] = []
+    drew = []
     for mechanism, numbers in mechanisms_of(reports.surveys, part.column):
         table = store_table(reports.only(numbers), [part.column], beside.names, "drop")
         if table.columns[part.column]:

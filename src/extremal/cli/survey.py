@@ -153,6 +153,7 @@ class Checked:
             own = "sent as it is" if level is None else f"{level.own:.4g}"
             everything = "" if level is None else f"{'≤ ' if level.at_most else ''}{level.all:.4g}"
             reports = " x ".join(str(len(m.outputs)) for m in q.mechanisms)
+            reports = reports if q.windows is None else f"{q.windows.reports:,}"
             takes = "too many" if needed is None else f"{needed:,}"
             if level is None or self.published.width is None:
                 takes = ""

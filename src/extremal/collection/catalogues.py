@@ -34,6 +34,11 @@ def catalogue(lang: str) -> Catalogue:
     return {**{key: shared[lang][key] for key in own["shared"]}, **own[lang]}
 
 
+def further(kind: str) -> list[str]:
+    """The sentences that only surveys of a kind need: those in field mode, or with lists."""
+    return list(_files()[1]["further"][kind])
+
+
 def parse_catalogue(text: str, name: str) -> Catalogue:
     """A translated catalogue, if it has every sentence, with the same places for figures, and no other."""
     english = catalogue("en")

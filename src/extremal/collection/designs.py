@@ -28,7 +28,8 @@ from ..certification.certified import Certified, load
 from ..certification.certify import certify
 from ..certification.file import write_text
 from ..errors import ExtremalError, FileError, SurveyError
-from ..model.leakage import doubt
+from ..lists.windows import Windows, load_windows, windows
+from ..model.leakage import Doubt, doubt
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
@@ -71,14 +72,14 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
             found, times = _made(question)
         _check_protected(question, found)
         if not kept:
-            for path, mechanism in zip(_paths(survey, found), found.mechanisms, strict=True):
+            for path, mechanism in zip(_paths(survey, found), found.drawn_from, strict=True):
                 mechanism.save(path)
         asked.append(found)
         entries[question.name] = {
             "made_for": specification(question),
             "form": found.form,
             "times": times,
-            "mechanisms": [m.digest for m in found.mechanisms],
+            "mechanisms": [m.digest for m in found.drawn_from],
         }
     reasons = [reason(q, entries[q.name]["times"]) for q in asked]
     findings = questionnaire.findings(tuple(asked), survey.joint, [text for text in reasons if text])
@@ -168,10 +169,15 @@ def _made(question: Question) -> tuple[Asked, float | None]:
         return _asked(question, None, ()), None
     if question.mechanism is not None:
         return _given(question, load(question.mechanism)), None
-    known = question.prior or question.priors
-    assert known is not None
     assert question.epsilon is not None
+    known = question.prior or question.priors
     try:
+        if question.kind == "list":
+            made_list = windows(
+                question.answers if question.prior is None else question.prior, question.epsilon
+            )
+            return Asked(**question.wording(), windows=made_list), None
+        assert known is not None
         if question.kind == "several":
             form, mechanisms, times = choose(question)
             return _asked(question, form, mechanisms), times
@@ -190,19 +196,26 @@ def purpose_of(question: Wording) -> Purpose:
 
 def _check_protected(question: Question, asked: Asked) -> None:
     """Refuse reports that disclose the answers, fully or nearly; of a set of items also those that disclose one."""
-    for mechanism in asked.mechanisms:
+    for mechanism in asked.drawn_from:
+        if isinstance(mechanism, Windows):
+            _check_disclosed(question, mechanism.doubt)
+            continue
         known = mechanism.prior
         if asked.form == "joint":
             items = len(question.answers)
             labels = [("",) * items if x == NOT_ASKED else tuple(str(x)) for x in mechanism.inputs]
             known = Prior(known.probabilities, labels)
-        found = doubt(known, Mechanism(mechanism.mechanism.matrix, known.labels))
-        if found.disclosed:
-            raise SurveyError(
-                f"{question.place}: question {question.name!r} must not disclose the true answers",
-                given=f"reports that protect nobody: {found}",
-                remedy='choose a smaller epsilon, or write kind = "clear"',
-            )
+        _check_disclosed(question, doubt(known, Mechanism(mechanism.mechanism.matrix, known.labels)))
+
+
+def _check_disclosed(question: Question, found: Doubt) -> None:
+    """Refuse a question whose reports leave so little doubt."""
+    if found.disclosed:
+        raise SurveyError(
+            f"{question.place}: question {question.name!r} must not disclose the true answers",
+            given=f"reports that protect nobody: {found}",
+            remedy='choose a smaller epsilon, or write kind = "clear"',
+        )
 
 
 def _given(question: Question, mechanism: Certified) -> Asked:
@@ -236,6 +249,8 @@ def _kept(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | 
         return _made(question)[0]
     if (entry["form"] is None) == (question.kind == "several"):
         return None
+    if question.kind == "list":
+        return _kept_list(survey, question, entry)
     items = len(question.answers) if entry["form"] == "each" else 1
     draft = _asked(question, entry["form"], (None,) * items)  # type: ignore[arg-type]
     try:
@@ -246,6 +261,19 @@ def _kept(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | 
     if [m.digest for m in mechanisms] != entry["mechanisms"] or not _keeps(question, found):
         return None
     return found
+
+
+def _kept_list(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | None:
+    path = survey.path.with_name(f"{survey.path.stem}.{question.name}.mechanism.json")
+    try:
+        kept = load_windows(path)
+    except FileError:
+        return None
+    known, wanted = (None if prior is None else prior.probabilities for prior in (kept.prior, question.prior))
+    same = known is wanted if known is None or wanted is None else np.allclose(known, wanted, ROUNDING, 0)
+    within = kept.labels == question.answers and kept.epsilon <= (question.epsilon or 0.0) * (1 + ROUNDING)
+    fits = same and within and [kept.digest] == entry["mechanisms"]
+    return Asked(**question.wording(), windows=kept) if fits else None
 
 
 def _keeps(question: Question, found: Asked) -> bool:

@@ -17,12 +17,12 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from ..errors import FileError, SurveyError
-from .catalogues import LANGUAGES, catalogue
+from .catalogues import LANGUAGES, catalogue, further
 from .published import Published, canonical
 
 STATIC = Path(__file__).parent / "static"
 CODE = ("form.css", "start.js", "extremal.js", "words.js", "form.js")
-FURTHER = ("field.js",)  # scripts that only some surveys need
+FURTHER = {"field": "field.js", "list": "extremal-list.js"}  # scripts that only some surveys need
 META = '<meta name="{}" content="'
 CONNECT = "connect-src 'self'"
 BY_FILE = (
@@ -53,8 +53,10 @@ class Page:
 
 def page_of(published: Published, post: str | None) -> Page:
     """The page of a survey whose reports are posted to `post`, or saved as files."""
-    survey = json.dumps(published.page(post), indent=1, ensure_ascii=False) + "\n"
-    names = (*CODE, *(("field.js",) if published.field_code else ()))
+    kinds = _kinds(published)
+    document = published.page(post) | ({"said": said(kinds, published.languages)} if kinds else {})
+    survey = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    names = (*CODE, *(FURTHER[kind] for kind in kinds))
     code = {name: (STATIC / name).read_text(encoding="utf-8") for name in names}
     spoken = {
         f"texts/{lang}.json": sentences(lang) for lang in LANGUAGES if lang in ("en", *published.languages)
@@ -74,7 +76,7 @@ def page_of(published: Published, post: str | None) -> Page:
 def index(survey: str, post: str | None = None, languages: Sequence[str] = ("en",)) -> str:
     """index.html for the text of a survey.json. But for one line, it is the same for all surveys."""
     text = (STATIC / "form.html").read_text(encoding="utf-8")
-    for name in (*CODE, *FURTHER):
+    for name in (*CODE, *FURTHER.values()):
         text = text.replace(f'="{name}"', f'="{name}" integrity="{_integrity((STATIC / name).read_bytes())}"')
     host = urlsplit(post or "")
     if host.netloc:
@@ -89,8 +91,21 @@ def index(survey: str, post: str | None = None, languages: Sequence[str] = ("en"
 
 
 def sentences(lang: str) -> str:
-    """texts/LANG.json: the page's own sentences."""
-    return canonical(catalogue(lang)) + "\n"
+    """texts/LANG.json: the page's own sentences, but for those that only some surveys need."""
+    needed = {key for kind in FURTHER for key in further(kind)}
+    return canonical({key: text for key, text in catalogue(lang).items() if key not in needed}) + "\n"
+
+
+def said(kinds: Sequence[str], languages: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The sentences that surveys of these kinds need besides, by language."""
+    spoken = [lang for lang in LANGUAGES if lang in ("en", *languages)]
+    return {lang: {key: catalogue(lang)[key] for kind in kinds for key in further(kind)} for lang in spoken}
+
+
+def _kinds(published: Published) -> list[str]:
+    """Of the kinds of surveys that need more, those that this one is."""
+    lists = any(question.windows for question in published.questions)
+    return [kind for kind, is_one in (("field", published.field_code), ("list", lists)) if is_one]
 
 
 def _integrity(content: bytes) -> str:

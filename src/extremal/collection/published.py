@@ -21,6 +21,8 @@ from .._common.json import parse_json
 from ..certification.certified import Certified
 from ..certification.stored import encode_label
 from ..errors import SizeError, SurveyError
+from ..lists.windows import Windows, pack
+from ..model.labels import Labels
 from ..model.leakage import epsilon_pml
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
@@ -51,7 +53,7 @@ PAGE_WORDS = (
 )
 DIGEST_PURPOSE = b"extremal-survey-digest-1\0"
 
-Kind = Literal["single", "several", "scale", "clear"]
+Kind = Literal["single", "several", "scale", "list", "clear"]
 
 
 def canonical(value: Any) -> str:
@@ -156,8 +158,15 @@ class Wording:
     ask_if: Mapping[str, Any] | None = (
         None  # the earlier question, and the answers after which this one is asked
     )
+    also: tuple[tuple[str, ...], ...] = ()  # other spellings of each answer of a list
+    groups: Mapping[str, list[str]] = field(default_factory=dict)  # answers of a list, for tables
     hides: bool = False  # its report may also mean "not asked": a private answer decides that
     optional: bool = False  # left out after an answer that is sent as it is
+
+    @property
+    def private(self) -> bool:
+        """Whether a report is sent instead of the answer."""
+        return self.kind != "clear"
 
     def wording(self) -> dict[str, Any]:
         """These words, without what a kind of question adds."""
@@ -169,10 +178,16 @@ class Part:
     """One column of reports, and what is estimated from it."""
 
     column: str
-    mechanism: Certified | Mechanism
-    groups: dict[str, list[str]] | None = None  # items of a set; None for the shares of all answers
+    mechanism: Certified | Mechanism | Windows
+    groups: Mapping[str, list[str]] | None = None  # items of a set; None for the shares of all answers
     scores: dict[str, float] | None = None
     hides: bool = False  # shares are of those asked
+
+    @property
+    def inputs(self) -> Labels:
+        """The answers that reports of this column are about."""
+        m = self.mechanism
+        return tuple(m.labels) if isinstance(m, Windows) else m.inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +199,12 @@ class Asked(Wording):
     subsets: Prior | None = (
         None  # of the items, with form "each": the mechanisms know only how common each item is
     )
+    windows: Windows | None = None  # of a list, in place of mechanisms
+
+    @property
+    def drawn_from(self) -> tuple[Certified | Windows, ...]:
+        """All that reports are drawn from."""
+        return self.mechanisms if self.windows is None else (self.windows,)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -191,6 +212,8 @@ class Asked(Wording):
         if self.form == "each":
             pairs = zip(self.answers, self.mechanisms, strict=True)
             return tuple(Part(f"{self.name}: {item}", m, {item: [YES]}) for item, m in pairs)
+        if self.windows is not None:
+            return (Part(self.name, self.windows, self.groups),)
         scores = None if self.scores is None else dict(zip(self.answers, self.scores, strict=True))
         groups = members(self.answers) if self.form == "joint" else None
         mechanism = self.mechanisms[0] if self.mechanisms else identity(Prior.uniform(self.answers))
@@ -211,25 +234,33 @@ class Asked(Wording):
         if self.between is not None:
             return self.mechanisms[0].epsilon
         if self.subsets is None or self.independent:  # leakages of independent items add up
-            return math.fsum(m.realised_epsilon for m in self.mechanisms)
+            return math.fsum(m.realised_epsilon for m in self.drawn_from)
         return set_leakage(self.subsets, self.mechanisms)
 
     @cached_property
     def reports(self) -> tuple[frozenset[str], ...]:
-        """For each column the JSON texts that can stand in it."""
+        """For each column the JSON texts that can stand in it; those of a list are too many."""
         may = self.optional or (self.kind == "clear" and not self.required)
         left_out = {"null"} if may else set()
         return tuple(
             frozenset({canonical(encode_label(y)) for y in part.mechanism.outputs} | left_out)
             for part in self.parts
+            if not isinstance(part.mechanism, Windows)
         )
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest report, up to a few more."""
+        if self.windows is not None:
+            return _bytes(str(self.windows.reports))
+        return sum(max(map(_bytes, known)) + 1 for known in self.reports)  # and a comma
 
     @property
     def files(self) -> tuple[str, ...]:
         """The names of the mechanism files, without their folder."""
         if self.form == "each":
             return tuple(f"{self.name}.{k}" for k in range(1, len(self.mechanisms) + 1))
-        return (self.name,) if self.mechanisms else ()
+        return (self.name,) if self.drawn_from else ()
 
     def accepts(self, value: Any) -> bool:
         """Whether a value from outside can be a report to this question."""
@@ -237,6 +268,8 @@ class Asked(Wording):
             return True
         if self.form == "each" and not (isinstance(value, list) and len(value) == len(self.parts)):
             return False
+        if self.windows is not None:
+            return type(value) is int and 0 <= value < self.windows.reports
         pairs = zip(self.cells(value), self.reports, strict=True)
         return all(canonical(cell) in known for cell, known in pairs)
 
@@ -257,7 +290,7 @@ class Published(SurveyTerms):
     def digest(self) -> str:
         """Names the questions, their answers, scores and mechanisms: reports to one digest can be counted together."""
         covered = [
-            [q.name, q.text, q.kind, q.answers, q.scores or (), q.form, [m.digest for m in q.mechanisms]]
+            [q.name, q.text, q.kind, q.answers, q.scores or (), q.form, [m.digest for m in q.drawn_from]]
             for q in self.questions
         ]
         return hashlib.sha256(DIGEST_PURPOSE + canonical(covered).encode()).hexdigest()
@@ -289,8 +322,7 @@ class Published(SurveyTerms):
         """Bytes of the longest submission that a respondent's device can make, up to a few more."""
         empty = {"survey": self.digest, "id": "0" * 32, "reports": {q.name: [] for q in self.questions}}
         frame = canonical({**empty, "token": "0" * 32} if self.invitation else empty)
-        parts = [max(map(_bytes, part)) + 1 for q in self.questions for part in q.reports]  # and a comma
-        return _bytes(frame) + sum(parts)
+        return _bytes(frame) + sum(q.longest for q in self.questions)
 
     def page(self, post: str | None) -> dict[str, Any]:
         """survey.json: what the respondent's page needs; reports are posted to `post`."""
@@ -308,13 +340,17 @@ class Published(SurveyTerms):
 
     def _page_question(self, question: Asked) -> dict[str, Any]:
         """A question for the respondent's page; files of mechanisms that change have their digests in the address."""
+        words = {name: getattr(question, name) for name in PAGE_WORDS}
+        if question.windows is not None:  # its answers stand in its own file
+            words |= {"answers": [], "also": pack(list(question.also)) if any(question.also) else None}
+            words["script"] = "extremal-list.js"
         return {
-            **{name: getattr(question, name) for name in PAGE_WORDS},
+            **words,
             "mechanisms": [
                 f"mechanisms/{name}.json" + ("" if self.learn is None else f"?{m.digest}")
-                for name, m in zip(question.files, question.mechanisms, strict=True)
+                for name, m in zip(question.files, question.drawn_from, strict=True)
             ],
-            "digests": [m.digest for m in question.mechanisms],
+            "digests": [m.digest for m in question.drawn_from],
             "level": question.level if question.form == "each" else None,
         }
 
@@ -328,7 +364,7 @@ class Published(SurveyTerms):
 
     def mechanism_files(self) -> dict[str, str]:
         """The text of each mechanism file by its name, without folder and ending."""
-        pairs = ((name, m) for q in self.questions for name, m in zip(q.files, q.mechanisms, strict=True))
+        pairs = ((name, m) for q in self.questions for name, m in zip(q.files, q.drawn_from, strict=True))
         return {name: m.to_json() for name, m in pairs}
 
     def with_mechanisms(self, found: Mapping[str, Certified]) -> Published:
@@ -359,7 +395,7 @@ class Published(SurveyTerms):
             {
                 **q.wording(),
                 "form": q.form,
-                "mechanisms": [m.to_json() for m in q.mechanisms],
+                "mechanisms": [m.to_json() for m in q.drawn_from],
                 "subsets": None if q.subsets is None else q.subsets.probabilities.tolist(),
             }
             for q in self.questions
@@ -395,12 +431,12 @@ class Published(SurveyTerms):
 
 def mechanisms_of(
     surveys: Mapping[str, Published], column: str
-) -> list[tuple[Certified | Mechanism, list[str]]]:
+) -> list[tuple[Certified | Mechanism | Windows, list[str]]]:
     """The mechanisms that drew a column, and the numbers under which a survey has each."""
-    found: dict[str, tuple[Certified | Mechanism, list[str]]] = {}
+    found: dict[str, tuple[Certified | Mechanism | Windows, list[str]]] = {}
     for number, survey in surveys.items():
         mechanism = next(part.mechanism for part in survey.parts if part.column == column)
-        name = mechanism.digest if isinstance(mechanism, Certified) else ""
+        name = "" if isinstance(mechanism, Mechanism) else mechanism.digest
         found.setdefault(name, (mechanism, []))[1].append(number)
     return list(found.values())
 
@@ -408,10 +444,13 @@ def mechanisms_of(
 def _asked(question: dict[str, Any]) -> Asked:
     """A question as JSON has it."""
     scores, subsets, between = question["scores"], question["subsets"], question.get("between")
+    texts, one = question["mechanisms"], question["kind"] == "list"
     values = {
         "answers": tuple(question["answers"]),
         "scores": None if scores is None else tuple(scores),
-        "mechanisms": tuple(Certified.from_json(text) for text in question["mechanisms"]),
+        "mechanisms": () if one else tuple(map(Certified.from_json, texts)),
+        "windows": Windows.from_json(texts[0]) if one else None,
+        "also": tuple(map(tuple, question.get("also", ()))),
         "between": None if between is None else {label: tuple(ends) for label, ends in between.items()},
         "subsets": None if subsets is None else Prior(subsets, subsets_of(len(question["answers"]))),
     }

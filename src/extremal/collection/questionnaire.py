@@ -82,14 +82,14 @@ class Findings:
 
 def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) -> Findings:
     """What the reports to these questions leak about one person."""
-    private = [q for q in asked if q.mechanisms]
-    clear = [q for q in asked if not q.mechanisms]
+    private = [q for q in asked if q.private]
+    clear = [q for q in asked if not q.private]
     own = {q.name: q.level for q in private}
     joints = [*([joint] if joint is not None else []), *_decided(asked, joint)]
     inside = [q for q in asked if joint is not None and q.name in joint.questions]
     covered = {name for one in joints for name in one.questions}
     added = [q.name for q in private if q.name not in covered] if len(private) > 1 else []
-    channels = {q.name: channel(q) for q in asked} if added or covered else {}
+    channels = {q.name: channel(q) for q in asked if q.windows is None} if added or covered else {}
     levels: list[float] = []
     about: dict[str, float] = {}
     loose: set[str] = set()
@@ -253,6 +253,10 @@ def _sentences(
 
 def _disclosures(question: Asked) -> list[str]:
     """That reports tell the answer itself, or rule some out, where they do."""
+    if question.windows is not None and question.windows.outside == 0:
+        return [
+            f"{question.name}: reports rule answers out: each leaves {question.windows.size:,} codes possible."
+        ]
     open_to_all = [m for m in question.mechanisms if m.epsilon >= (m.prior_set or m.prior).epsilon_max]
     if open_to_all:
         top = min((m.prior_set or m.prior).epsilon_max for m in open_to_all)
@@ -318,14 +322,19 @@ def _other_shares(name: str, joint: Joint | None, prior: Prior) -> list[str]:
 
 def _dependence_warning(private: list[Asked], channels: dict[str, tuple[Prior, Mechanism]]) -> list[str]:
     """What holds whatever the dependence between the answers to several questions."""
-    local = {
-        q.name: ldp_epsilon(channels[q.name][1]) if q.between is None else math.inf for q in private
-    }  # mechanisms that are learned later are unknown now
+    local = {  # mechanisms that are learned later are unknown now
+        q.name: q.windows.ldp_epsilon
+        if q.windows
+        else ldp_epsilon(channels[q.name][1])
+        if q.between is None
+        else math.inf
+        for q in private
+    }
     worst = {}
     for q in private:
         others = math.fsum(local[other.name] for other in private if other is not q)
-        priors = q.mechanisms[0].prior_set or channels[q.name][0]
-        worst[q.name] = min(q.level + others, priors.epsilon_max)
+        known = q.windows.prior if q.windows else q.mechanisms[0].prior_set or channels[q.name][0]
+        worst[q.name] = min(q.level + others, math.inf if known is None else known.epsilon_max)
     told = ", ".join(
         f"{name} {level:.3g}" if level < math.inf else f"{name} any level" for name, level in worst.items()
     )

@@ -19,6 +19,7 @@ import numpy as np
 from ..certification.certified import Certified
 from ..certification.stored import encode_label
 from ..errors import StoreError, SurveyError
+from ..model.prior import Prior
 from .database import Sqlite
 from .learning import go_on
 from .published import Asked, Published
@@ -78,6 +79,10 @@ def simulated(
 
 def _sent(question: Asked, now: Asked, people: int, generator: np.random.Generator) -> list[Any]:
     """What these people send for a question, as it stands in a submission."""
+    if question.windows is not None:
+        labels, known = question.answers, question.windows.prior
+        answers = _answers(known or Prior.uniform(labels), people, generator)
+        return list(question.windows.privatize(answers).tolist())
     if not question.mechanisms:
         return [question.answers[k] for k in generator.integers(len(question.answers), size=people)]
     if question.form != "each":

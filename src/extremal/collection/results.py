@@ -29,8 +29,10 @@ from ..estimation.interval_table import IntervalTable
 from ..estimation.planning import expected_bounds, sample_size
 from ..estimation.promise import FIGURES, SURVEY
 from ..estimation.result import Estimate
+from ..lists.windows import Windows
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
+from . import lists
 from .among import tables_among_asked, targets_among_asked
 from .published import Asked, Part, Published, mechanisms_of
 from .store import Store, StoredReports
@@ -85,6 +87,8 @@ def needed(
     """
     if question.kind == "clear":
         return None
+    if question.windows is not None:
+        return lists.needed(question.windows, width, confidence, intervals)
     used = [(m.mechanism, m.prior) for m in question.mechanisms] if asked is None else [asked]
     if question.form is None and question.purpose == "shares" and not question.hides:
         ((matrix, prior),) = used
@@ -105,7 +109,7 @@ def too_few(published: Published, people: Mapping[str, int | None]) -> list[str]
     asked, said = published.people, []
     for question in published.questions if asked is not None else ():
         wanted = people[question.name]
-        if any(_says_nothing(m, float(asked or 0)) for m in question.mechanisms):
+        if any(_says_nothing(m, float(asked or 0)) for m in question.drawn_from):
             said.append(
                 f"WARNING: {asked:,} people are too few to say anything about {question.name}: no share can be told "
                 "from 0; ask more people, or choose a larger epsilon"
@@ -118,8 +122,10 @@ def too_few(published: Published, people: Mapping[str, int | None]) -> list[str]
     return said
 
 
-def _says_nothing(certified: Certified, people: float) -> bool:
+def _says_nothing(certified: Certified | Windows, people: float) -> bool:
     """Whether every ordinary 95 % interval reaches from its share to 0."""
+    if isinstance(certified, Windows):
+        return lists.says_nothing(certified, people)
     prior = certified.prior.probabilities
     errors = standard_errors(Channel(certified.mechanism.matrix, prior), np.eye(len(prior)), people)
     return bool((1.96 * errors >= prior).all())
@@ -127,7 +133,7 @@ def _says_nothing(certified: Certified, people: float) -> bool:
 
 def targets_of(part: Part) -> Floats:
     """What is estimated from one column, as coefficients of its inputs; ranges of scores are 1."""
-    inputs = [str(x) for x in part.mechanism.inputs]
+    inputs = [str(x) for x in part.inputs]
     if part.hides and isinstance(part.mechanism, Certified):
         return targets_among_asked(part, part.mechanism.prior)
     if part.scores is None and part.groups is None:
@@ -160,7 +166,7 @@ def _people(channel: Channel, targets: Floats, width: float, error: float, kind:
 
 
 Counts = dict[str, Counter[str]]  # for each column how often each label came, by its repr
-Reports = tuple[Certified | Mechanism, Counter[str]]  # a mechanism, and how often each label came
+Reports = tuple[Certified | Mechanism | Windows, Counter[str]]  # a mechanism, and how often each label came
 Drawn = dict[str, list[Reports]]
 
 
@@ -216,7 +222,8 @@ def _drawn(store: Store, counts: Mapping[str, Counts], question: Asked) -> Drawn
 
 def estimated(drawn: list[Reports], confidence: float, intervals: str) -> Estimate | None:
     """The estimate from one column, under each mechanism that drew some of it; None if nobody answered."""
-    pairs = [(m, ReportCounts(m.outputs, [counts[repr(y)] for y in m.outputs])) for m, counts in drawn]
+    known = [(m, counts) for m, counts in drawn if not isinstance(m, Windows)]
+    pairs = [(m, ReportCounts(m.outputs, [counts[repr(y)] for y in m.outputs])) for m, counts in known]
     pairs = [(m, counts) for m, counts in pairs if counts.total]
     if len(pairs) > 1:
         return estimate(pairs, None, confidence, intervals=intervals)
@@ -234,6 +241,10 @@ def tables(part: Part, found: Any) -> list[IntervalTable]:
 def _result(
     question: Asked, drawn: Drawn, people: int | None, confidence: float, intervals: str
 ) -> dict[str, Any]:
+    head = {"name": question.name, "text": question.text, "kind": question.kind, "needed": people}
+    if question.windows is not None:
+        ((_, seen),) = drawn[question.name]
+        return {**head, "mean": None, "always": None, **lists.list_result(question, seen, confidence)}
     # With "all" and "always" the intervals of all parts of a question hold together.
     together = 1 - (1 - confidence) / len(question.parts)
     level = confidence if intervals == "each" else together
@@ -260,12 +271,9 @@ def _result(
         left_out = sum(counts[repr(None)] for _, counts in drawn[question.name])
         notes.append("Asked in the clear." + (f" {left_out} left it out." if left_out else ""))
     return {
-        "name": question.name,
-        "text": question.text,
-        "kind": question.kind,
+        **head,
         "rows": rows,
         "mean": mean,
-        "needed": people,
         "promise": None if promise is None else _sentence(promise),
         "always": None if always is None else _sentence(always),
         "note": " ".join(notes) or None,
@@ -327,12 +335,14 @@ def statistics_bytes(reports: StoredReports, kind: str) -> bytes:
     columns = reports.columns([part.column for _, part in parts])
     found = {}
     for name, (text, part) in zip(valid_names(list(columns), kind), parts, strict=True):
-        drew = [mechanism for mechanism, _ in mechanisms_of(reports.surveys, part.column)]
+        label, values = f"{text} [{part.column}]", columns[part.column]
+        if isinstance(part.mechanism, Windows):
+            found[name] = Variable(values, label, note=f"reports on a list, digest {part.mechanism.digest}")
+            continue
+        drew = [m for m, _ in mechanisms_of(reports.surveys, part.column) if not isinstance(m, Windows)]
         outputs = list(dict.fromkeys(y for mechanism in drew for y in mechanism.outputs))
-        values = columns[part.column]
         note = " ".join(note_of(mechanism) for mechanism in drew if isinstance(mechanism, Certified)) or None
         numbers = all(type(y) is int for y in outputs)
-        label = f"{text} [{part.column}]"
         found[name] = (
             Variable(values, label, note=note) if numbers else coded(values, outputs, label, note, {})
         )

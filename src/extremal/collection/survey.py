@@ -20,6 +20,7 @@ from ..estimation import promise
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.reading import EPSILON
+from .lists import listed
 from .published import NOT_ASKED, Kind, SurveyTerms, Wording, subsets_of
 from .tables import (
     LineNumbers,
@@ -80,11 +81,6 @@ class Question(Wording):
     place: str = ""
 
     @property
-    def private(self) -> bool:
-        """Whether a report is sent instead of the answer."""
-        return self.kind != "clear"
-
-    @property
     def inputs(self) -> tuple[str, ...]:
         """The inputs of a mechanism for this question: its answers, or the subsets of its items."""
         labels = subsets_of(len(self.answers)) if self.kind == "several" else self.answers
@@ -129,6 +125,7 @@ TOP = [
 ]
 KEYS = [
     *("name", "text", "help", "before", "section", "ask_if", "kind", "answers", "answer_texts", "brackets"),
+    "answers_file",
     *("required", "epsilon", "prior", "counts", "pseudocount", "mechanism", "purpose", "between"),
 ]
 
@@ -229,10 +226,15 @@ def _question(table: Section, tongues: Tongues, earlier: dict[str, Question], na
     help, before = (tongues.text(table, key, words) for key in ("help", "before"))
     usual = "scale" if isinstance(table.values.get("answers"), dict) else "single"
     kind: Any = table.choice("kind", KINDS, usual)
+    rule = condition(table, earlier, names)
+    if kind == "list":
+        draft = Question(
+            name, text, kind, (), None, help, before=before, words=words, place=table.at(), ask_if=rule
+        )
+        return listed(table, draft, earlier)
     answers, scores, brackets = _answers(table, kind)
     if "answer_texts" in table.values or set(answers[len(brackets) + 1 if brackets else 0 :]) - {PREFER_NOT}:
         tongues.answers(table, answers, words)
-    rule = condition(table, earlier, names)
     draft = Question(name, text, kind, answers, scores, help, before=before, words=words, place=table.at())
     draft = replace(draft, brackets=brackets, ask_if=rule)
     if kind == "clear":
@@ -399,7 +401,7 @@ def _joint(table: Section, questions: tuple[Question, ...]) -> Joint | None:
             "joint", "must be a table", remedy='write [joint] and below it counts = "cross-table.csv"'
         )
     part = Section(given, table.places, table.folder, "joint")
-    joint = Joint(*read_joint(part, {q.name: q.inputs for q in questions}))
+    joint = Joint(*read_joint(part, {q.name: q.inputs for q in questions if q.kind != "list"}))
     for q in questions:
         if q.name in joint.questions and q.between is not None:
             raise part.wrong(

@@ -35,9 +35,9 @@ MOST_STAGES = 20
 LEARN = [field.name for field in fields(Learn)]
 
 
-def read_text(name: str) -> str:
+def read_text(name: str, largest: int = LARGEST) -> str:
     """The text of a file that is not too large."""
-    raw = read_bytes(name, LARGEST, "the file", remedy="is it the right one?")
+    raw = read_bytes(name, largest, "the file", remedy="is it the right one?")
     return utf8_text(raw, name, "the file").removeprefix("\ufeff")
 
 

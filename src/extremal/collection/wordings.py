@@ -170,6 +170,8 @@ def condition(table: Section, earlier: Mapping[str, Wording], names: Sequence[st
             else "no question"
         )
         raise table.wrong("ask_if", "must name a question that comes before", name, f"this is {where}")
+    if earlier[name].kind == "list":
+        raise table.wrong("ask_if", "must not name a list", name, "ask a question with few answers first")
     known = earlier[name].answers
     if not isinstance(answers, list) or not answers or not set(map(str, answers)) < set(known):
         raise table.wrong(

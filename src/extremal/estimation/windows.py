@@ -224,7 +224,7 @@ def estimate_window_groups(
 def split(windows: Windows, reports: Any) -> tuple[Numbers, Numbers]:
     """The starts and the steps of reports."""
     raw = whole_numbers(reports)
-    most = windows.prime * windows.layout.steps
+    most = windows.reports
     whole = raw.ndim == 1 and raw.dtype.kind in "iu" and len(raw) > 0
     if not whole or raw.min() < 0 or raw.max() >= most:
         raise ValuesError(

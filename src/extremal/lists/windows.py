@@ -168,6 +168,11 @@ class Windows:
         return other * (1 - other) / (own - other) ** 2
 
     @property
+    def reports(self) -> int:
+        """How many reports there are: 0, 1, … below this number."""
+        return self.prime * self.layout.steps
+
+    @property
     def labels(self) -> Any:
         """The answers: their labels, or the range of their numbers."""
         return range(self.answers) if self.alphabet is None else self.alphabet.inputs

@@ -1,6 +1,6 @@
-// The survey on the device of the person who answers. What they choose lives in the state of the inputs and nowhere
-// else: it says which question comes next, is read once more when the report is drawn, and is erased. All languages are
-// loaded, and which one is shown is neither kept nor sent.
+// The survey on the device of the person who answers. What they choose is in the state of the inputs, or in
+// memory for lists: it says which question comes next, is read again for the draw, and is erased. All languages are loaded;
+// which one is shown is neither kept nor sent.
 //
 // The order is decide, draw, keep, show, send; the draw is part of the step that keeps it. A reload before that finds
 // nothing drawn, a reload after it the report. It is kept for the whole site under the id of the survey: no reload, crash,
@@ -23,14 +23,14 @@ export let survey;
 let questions; // the survey's, each with its verified mechanisms
 let sections;
 let pages; // lists of numbers of questions
-let at = 0; // the page that is shown
+let at = 0; // the page shown
 let catalogues = {}; // the page's own sentences, by language
 export let words; // those of the language that is shown: {lang, say, number}
-export let record = null; // what it keeps about this person: {body, state, drawn}; body is the text that is sent, never an answer
+export let record = null; // what it keeps about this person: {body, state, drawn}; body is what is sent, never an answer
 let records = {}; // about everybody who answered this survey here, by their invitations
 export let field = null; // in field mode {queue, current}: the reports that wait, and the record of who answers now
 export const modes = {}; // what other scripts add
-let others = false; // whether this device has answered other surveys
+let others = false; // whether other surveys were answered here
 let channel; // to the other tabs
 let token = "";
 let another = false; // somebody said that they are not the person whose report is kept
@@ -164,11 +164,12 @@ async function learn(languages) {
 /** Whether a private question sends a report when it is skipped, too. */
 function hides(question) {
   const { ask_if: condition, kind } = question;
-  return kind !== "clear" && Boolean(condition) && survey.questions.find(({ name }) => name === condition.question).kind !== "clear";
+  return kind !== "clear" && condition && survey.questions.find(({ name }) => name === condition.question).kind !== "clear";
 }
 
 /** The question with its mechanisms, if they are what the survey says: verified, and about these answers. */
 async function prepare(question) {
+  if (question.script) return (await import(`./${question.script}`)).prepared(question, get);
   const { kind, answers, form } = question;
   const mechanisms = await Promise.all(question.mechanisms.map(async (address) => load(await get(address))));
   for (const mechanism of mechanisms) await mechanism.verify();
@@ -199,6 +200,7 @@ async function begin() {
     if (!parts.every(Boolean)) return stop(say("old"));
     survey = JSON.parse(text);
     if (typeof survey.id !== "string" || !/^[\w-]{8,64}$/.test(survey.id)) throw new Error("It has no id.");
+    for (const { script } of survey.questions) if (script) await add(script);
     questions = await Promise.all(survey.questions.map((question) => prepare(question)));
   } catch (error) {
     if (words && !(error instanceof TypeError || error instanceof SyntaxError)) return stop(say("untrusted_page"), error.message);
@@ -209,6 +211,7 @@ async function begin() {
 }
 
 async function open(languages) {
+  for (const lang in survey.said) Object.assign(catalogues[lang], survey.said[lang]);
   Object.assign(catalogues, survey.texts);
   sections = survey.sections || [{ questions: [...questions.keys()] }];
   pages = survey.pages === "question" ? questions.map((_, q) => [q]) : sections.map((section) => section.questions);
@@ -249,7 +252,7 @@ export function introduce(checked = []) {
   const items = (lines) => lines.filter(Boolean).map((line) => make("li", { dir: "auto" }, line));
   $("promise").hidden = !hidden.length;
   if (hidden.length) {
-    const rules = hidden.some(({ mechanisms }) => mechanisms.some(rulesOut));
+    const rules = hidden.some(({ own, mechanisms }) => (own ? own.rulesOut : mechanisms.some(rulesOut)));
     $("promises").replaceChildren(...items([say("stays_page"), say("mixes"), ...total(hidden), rules && say("rules_out")]));
     $("check").textContent = limits(hidden);
   }
@@ -325,7 +328,7 @@ function ask(checked = []) {
 }
 
 function wrapped(question, q) {
-  const { kind, required } = question;
+  const { kind, own, required } = question;
   const [before, help, text] = ["before", "help", "text"].map((key) => told(question, key));
   const several = kind === "several";
   const choices = [...texts(question), ...(several ? [say("none")] : required || kind !== "clear" ? [] : [say("prefer_not")])];
@@ -336,7 +339,8 @@ function wrapped(question, q) {
   if (help) field.append(make("p", { className: "small text", dir: "auto", id: `help-${q}` }, help));
   if (help) field.setAttribute("aria-describedby", `help-${q}`);
   if (several) field.append(make("p", { className: "small" }, say("several")));
-  choices.forEach((choice, i) => field.append(make("label", {},
+  if (own) field.append(own.field(q, choices, words));
+  else choices.forEach((choice, i) => field.append(make("label", {},
     make("input", { type: several ? "checkbox" : "radio", name: `question-${q}`, value: i, autocomplete: "off" }),
     make("span", { dir: "auto" }, choice))));
   field.addEventListener("change", ({ target }) => {
@@ -360,8 +364,10 @@ function inputsOf(field) {
 }
 
 function chosen(q) {
+  const { answers, own } = questions[q];
+  if (own) return own.chosen();
   const inputs = inputsOf($(`question-${q}`));
-  return questions[q].answers.filter((_, i) => inputs[i].checked);
+  return answers.filter((_, i) => inputs[i].checked);
 }
 
 /**
@@ -439,6 +445,7 @@ function decide() {
   if (!complete([...questions.keys()])) return;
   $("sendings").replaceChildren(...questions.filter(({ kind }) => kind !== "clear").map((question) => {
     const { mechanisms, form, answers } = question;
+    if (question.own) return question.own.card(told(question, "text"), words);
     const few = mechanisms.every(({ inputs }) => inputs.length <= MANY);
     const rows = mechanisms.flatMap((mechanism, k) => sendings(mechanism, words).map((sent, i) => {
       const label = labelText(mechanism.inputs[i]);
@@ -549,6 +556,7 @@ function leak({ form, mechanisms }, report) {
 
 function explain(question, report) {
   const { form, kind, mechanisms } = question;
+  if (question.own) return question.own.tells(words, report);
   const rows = tells(question, report);
   const gone = rows.filter((row) => row.after === 0).map(({ text }) => quoted(text));
   const mixed = form === "joint" && mechanisms[0].reveals(report).some((row) => row.after === 0);

@@ -103,7 +103,7 @@ function progress({ reports, closed, wanted, questions, stages }) {
 
 /** The interval, that for every look behind it, and the share. */
 function bar({ share, low, high, always }) {
-  const bands = [["u", ...always], ["i", low, high]].map(([tag, from, to]) => {
+  const bands = [...(always ? [["u", ...always]] : []), ["i", low, high]].map(([tag, from, to]) => {
     const band = make(tag, {});
     band.style.left = percent(from);
     band.style.width = percent(to - from);
@@ -121,15 +121,15 @@ const key = (kind, text) => make("p", { className: "small" }, make("span", { cla
 
 function card({ text, rows, mean, needed, promise, always, note }, { confidence, intervals, reports }) {
   const level = `${Math.round(100 * confidence)}% interval`;
-  const kind = intervals === "all" ? "all together" : "each by itself";
-  const head = [["Answer"], ["Share"], [level, look(kind), look("below: at every look")], []].map((title) =>
+  const kind = intervals === "all" || !always ? "all together" : "each by itself";
+  const head = [["Answer"], ["Share"], [level, look(kind), look(always ? "below: at every look" : "")], []].map((title) =>
     title.length ? make("th", { scope: "col" }, ...title) : make("td", { className: "bar" }));
   const lines = rows.flatMap((row) => {
     const wide = make("td", { className: "bar" }, bar(row));
     const narrow = make("tr", { className: "bar" }, make("td", { colSpan: 3 }, bar(row)));
     return [
       make("tr", {}, make("th", { scope: "row", dir: "auto" }, row.label), make("td", {}, percent(row.share)),
-        make("td", {}, `${percent(row.low)} – ${percent(row.high)}`, look(row.always.map(percent).join(" – "))), wide),
+        make("td", {}, `${percent(row.low)} – ${percent(row.high)}`, look((row.always || []).map(percent).join(" – "))), wide),
       narrow,
     ];
   });
@@ -141,7 +141,8 @@ function card({ text, rows, mean, needed, promise, always, note }, { confidence,
     const [share, low, high, least, most] = [mean.share, mean.low, mean.high, ...mean.always].map((score) => score.toFixed(2));
     section.append(make("p", {}, `Mean score ${share} (${level} ${low} – ${high})`, look(`At every look ${least} – ${most}`)));
   }
-  if (promise) section.append(key("", promise), key("wide", always));
+  if (promise) section.append(key("", promise));
+  if (always) section.append(key("wide", always));
   if (needed && reports < needed) {
     section.append(make("p", { className: "small" }, `${whole.format(needed - reports)} more reports for the wanted width.`));
   }

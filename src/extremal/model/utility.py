@@ -417,15 +417,10 @@ def _shown(column: Floats) -> str:
 
 def _mutual_information(t: Floats) -> Floats:
     """t log t - (t - 1)."""
-    t = np.asarray(t)
-    u = np.asarray(t - 1)
-    found, far = _series(u), np.abs(u) >= NEAR
-    t, u = t[far], u[far]
+    u = t - 1
     # log1p is precise near 1, but near 0, where u is -1 up to rounding, only log is.
-    log, large = np.empty_like(u), t > 0.5
-    log[large], log[~large] = np.log1p(u[large]), np.log(np.where(t > 0, t, 1.0)[~large])
-    found[far] = t * log - u
-    return found
+    log = np.where(t > 0.5, np.log1p(np.maximum(u, -0.5)), np.log(np.where(t > 0, t, 1.0)))
+    return np.asarray(np.where(np.abs(u) < NEAR, _series(u), t * log - u))
 
 
 def _series(u: Floats) -> Floats:
@@ -467,11 +462,12 @@ NEAR_ONE: dict[Generator, Generator] = {
 
 def near_one(f: Generator, u: Floats) -> Floats:
     """f(1 + u); where f has a name and u is small, without the rounding of 1 + u."""
-    near = np.abs(u) < NEAR if f in NEAR_ONE else np.zeros(u.shape, dtype=np.bool_)
+    near = np.abs(u) < NEAR
+    if f not in NEAR_ONE or not near.any():
+        return f(np.maximum(1 + u, 0.0))
     if near.all():
         return NEAR_ONE[f](u)
-    far = f(np.maximum(1 + u, 0.0))
-    return np.asarray(np.where(near, NEAR_ONE[f](np.where(near, u, 0.0)), far) if near.any() else far)
+    return np.asarray(np.where(near, NEAR_ONE[f](np.where(near, u, 0.0)), f(np.maximum(1 + u, 0.0))))
 
 
 mutual_information = FInformation(_mutual_information, "mutual information")

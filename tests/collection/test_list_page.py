@@ -5,6 +5,7 @@ import json
 import pytest
 
 import extremal as ex
+from extremal.collection.page import index
 from extremal.lists.windows import pack
 from tests.support.browser import BARRIERS, PHONE, Device, screenshot
 from tests.support.survey_site import TRACES, serving, survey
@@ -169,6 +170,37 @@ def test_the_answer_stands_in_no_attribute_storage_or_address_and_is_erased(page
     report = json.loads(page.evaluate("document.getElementById('body').textContent"))["reports"]["town"]
     assert 0 <= report < EVERY.reports
     assert "among them in" in page.inner_text("#reports")
+
+
+def test_the_next_person_finds_nothing_that_was_typed_found_or_chosen(page):
+    page.type("#search-0", "lyon")
+    page.keyboard.press("Tab")
+    page.type("#search-0", "s")
+    page.fill("#search-0", "ni")
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))")
+    assert field(page) == ["", "false", None]
+    assert page.evaluate(OPTIONS) == []
+    page.click("#questions > button >> nth=0")
+    assert page.inner_text("#missing") == "Please choose an answer."
+
+
+def test_a_choice_stays_when_the_language_changes(phone):
+    two = survey([TOWN], languages=["en", "ar"])
+    with serving(two) as site:
+        site.index = index(two["/survey.json"], languages=("en", "ar"))
+        page = phone.as_new()
+        page.goto(site.address)
+        page.wait_for_selector("#start", state="visible")
+        page.click("#start")
+        page.fill("#search-0", "lodz")
+        page.keyboard.press("Tab")
+        page.select_option("#language", "ar")
+        assert field(page)[0] == "Łódź"
+        assert page.evaluate("document.getElementById('search-0').getAttribute('aria-label')") == (
+            "اكتب للبحث، ثم اختر إجابة"
+        )
+        page.click("#questions > button >> nth=0")
+        page.wait_for_selector("#draw", state="visible")
 
 
 def test_a_file_that_is_not_the_one_the_survey_names_is_refused(phone):

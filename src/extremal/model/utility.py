@@ -151,9 +151,10 @@ class FInformation(Utility):
         Q = np.divide(columns, scale, out=np.ones_like(columns), where=scale > 0)
         pi = prior.probabilities
         rho = pi @ Q
-        near = (rho > 1 - NEAR) & (self.f in NEAR_ONE)
-        worth = np.zeros_like(rho) if near.all() else pi @ self._in_parts(Q / rho)
-        if near.any():  # lifts less 1 from differences: quotients near 1 would lose digits
+        near = rho > 1 - NEAR
+        count = np.count_nonzero(near) if self.f in NEAR_ONE else 0
+        worth = pi @ self._in_parts(Q / rho) if count < len(rho) else np.zeros_like(rho)
+        if count:  # lifts less 1 from differences: quotients near 1 would lose digits
             apart = Q[:, near] - Q[np.argmax(pi), near]
             worth[near] = pi @ near_one(self.f, (apart - pi @ apart) / rho[near])
         found: Floats = scale * rho * worth

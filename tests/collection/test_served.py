@@ -243,7 +243,7 @@ def test_the_researcher_watches_the_results(served, published, device):
 
 def test_results_need_the_secret(served, device):
     _, address, secret = served
-    page = device()
+    page = device(f"({HOLD_RETRIES})()")  # it asks once
     page.goto(f"{address}results#{secret}")  # an address, which the browser's history keeps, opens nothing
     page.wait_for_selector("#unlock:visible")
     page.fill("#secret", "wrong")

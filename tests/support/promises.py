@@ -28,7 +28,7 @@ PAGES = {
         *("collection/static/results.html", "collection/static/results.js", "collection/results.py"),
     ],
     "page of an audit": [
-        *("auditing/text.py", "auditing/report.py", "auditing/pictures.py", "auditing/disclosure.py"),
+        *("auditing/text.py", "auditing/report.py", "auditing/pictures.py", "auditing/figures.py"),
     ],
     "page of the explorer": ["explorer/static/*.html", "explorer/static/*.js", "explorer/*.py"],
 }

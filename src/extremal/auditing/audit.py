@@ -38,18 +38,18 @@ from ..model.prior_set import PriorSet
 from ..model.processing import Function, seen_from
 from ..model.utility import mutual_information
 from . import text as audit_text
-from .disclosure import (
+from .envelope import Envelope
+from .figures import (
     Disclosure,
     Guesses,
     NearCertainty,
     Outcome,
     disclosures,
+    figures,
     near_certainty,
     nearly_certain,
     outcomes,
 )
-from .envelope import Envelope
-from .figures import figures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,8 +24,7 @@ from ..optimization.curves.tradeoff import Tradeoff
 from . import pictures
 from . import text as audit_text
 from .audit import Audit, audit
-from .disclosure import Disclosure
-from .figures import plain
+from .figures import Disclosure, plain
 from .pictures import NARROW, WIDTH
 from .text import MOST_NAMES, Cells, Figures, chance, number, percentage, quoted, share_of
 from .text import names as listed

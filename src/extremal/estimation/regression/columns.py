@@ -50,13 +50,12 @@ def parse(text: Any, *, intercept: bool = False) -> Parsed:
         For models whose thresholds take the place of the intercept.
     """
     formulaic = _formulaic()
+
+    def refused(problem: str, remedy: str | None = None) -> OptionError:
+        return OptionError(problem, parameter="formula", given=repr(text)[:80], remedy=remedy)
+
     if not isinstance(text, str) or text.count("~") != 1 or not text.partition("~")[0].strip():
-        raise OptionError(
-            "must be text like outcome ~ covariate + C(category)",
-            parameter="formula",
-            given=repr(text)[:80],
-            remedy="name the outcome before one ~",
-        )
+        raise refused("must be text like outcome ~ covariate + C(category)", "name the outcome before one ~")
     try:
         whole = formulaic.Formula(text + " + 1" if intercept else text)
         left, right = list(whole.lhs), whole.rhs
@@ -64,21 +63,12 @@ def parse(text: Any, *, intercept: bool = False) -> Parsed:
         outcome_columns = frozenset(map(str, whole.lhs.required_variables))
     except (formulaic.errors.FormulaicError, AttributeError, SyntaxError) as error:
         if "`.` operator" in str(error):
-            raise OptionError(
-                "must name its columns", parameter="formula", given=repr(text)[:80], remedy="replace the dot"
-            ) from None
-        raise OptionError(
-            f"cannot be read: {_one_line(error)}", parameter="formula", given=repr(text)[:80]
-        ) from None
+            raise refused("must name its columns", "replace the dot") from None
+        raise refused(f"cannot be read: {_one_line(error)}") from None
     if len(left) != 1 or not outcome_columns:
-        raise OptionError("must have one column before the ~", parameter="formula", given=repr(text)[:80])
+        raise refused("must have one column before the ~")
     if not len(list(right)):
-        raise OptionError(
-            "must have something after the ~",
-            parameter="formula",
-            given=repr(text)[:80],
-            remedy="write 1 for an intercept alone",
-        )
+        raise refused("must have something after the ~", "write 1 for an intercept alone")
     only = next(iter(outcome_columns))
     written = str(left[0]).strip().strip("`")
     return Parsed(text, only if written == only else written, outcome_columns, used, right)

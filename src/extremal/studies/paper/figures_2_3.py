@@ -171,7 +171,8 @@ def deviation_of_correlation(joint: Floats, n: int = SAMPLES) -> Floats:
 class Measure:
     """A statistic of counts, its mean and standard deviation given the joint distribution, and its axis label.
 
-    `skewed`: never negative, and nearly gamma distributed; otherwise nearly normal.
+    `skewed`: never negative, and nearly gamma distributed; otherwise nearly normal. `remark` is for {bias}, how far the
+    mean of a sample is off.
     """
 
     of: Callable[[NDArray[np.int64] | Floats], Floats]
@@ -179,6 +180,7 @@ class Measure:
     deviation: Callable[[Floats], Floats]
     label: str
     skewed: bool
+    remark: str
 
 
 INFORMATION = Measure(
@@ -187,6 +189,9 @@ INFORMATION = Measure(
     deviation_of_mutual_information,
     "empirical $I(X^n;Y^n)$ in nats",
     skewed=True,
+    remark=f"The curves do not start at 0: of a sample of {SAMPLES} the empirical mutual information is too large by "
+    "about (N − 1)² / 2n = {bias:g} nats. The exact means hold this; they are sums over the binomial distributions of "
+    "the counts, not approximations.",
 )
 CORRELATION = Measure(
     correlation,
@@ -194,6 +199,9 @@ CORRELATION = Measure(
     deviation_of_correlation,
     "empirical correlation $r(X^n;Y^n)$",
     skewed=False,
+    remark="Outputs are numbered in the order that correlates most with the input, found by trying every order; the "
+    "paper does not say which order it uses. Exact values are those of the joint distribution: the mean of the sample "
+    "correlation differs from them by a term of order 1/n, far below the Monte-Carlo error.",
 )
 
 
@@ -260,23 +268,12 @@ def equal_leakage(e: Experiment) -> PaperCheck:
 
 def figure_2a(seed: int) -> Panel:
     """The binary mechanism of Theorem 2."""
-    return _information_panel("2a", BINARY_TITLE, binary_experiment(seed), seed)
+    return simulated("2a", BINARY_TITLE, binary_experiment(seed), seed, INFORMATION)
 
 
 def figure_2b(seed: int) -> Panel:
     """The high-privacy mechanism of Theorem 3."""
-    return _information_panel("2b", FIVE_TITLE, five_experiment(seed), seed)
-
-
-def _information_panel(name: str, title: str, experiment: Experiment, seed: int) -> Panel:
-    panel = simulated(name, title, experiment, seed, INFORMATION)
-    size = experiment.prior.size
-    remark = (
-        f"The curves do not start at 0: of a sample of {SAMPLES} the empirical mutual information is too large by "
-        f"about (N − 1)² / 2n = {(size - 1) ** 2 / (2 * SAMPLES):g} nats. The exact means hold this; they are sums "
-        "over the binomial distributions of the counts, not approximations."
-    )
-    return replace(panel, remarks=(remark,))
+    return simulated("2b", FIVE_TITLE, five_experiment(seed), seed, INFORMATION)
 
 
 def simulated(
@@ -334,17 +331,18 @@ def simulated(
         )
         axes.legend(loc="upper left")
 
-    return Panel(name, f"Figure {name}: {title}", settings, {"": table}, checks, draw, (6.4, 4.4))
+    remark = measure.remark.format(bias=(e.prior.size - 1) ** 2 / (2 * SAMPLES))
+    return Panel(name, f"Figure {name}: {title}", settings, {"": table}, checks, draw, (6.4, 4.4), (remark,))
 
 
 def figure_3a(seed: int) -> Panel:
     """The binary mechanism of Theorem 2."""
-    return _correlation_panel("3a", BINARY_TITLE, binary_experiment(seed), seed)
+    return simulated("3a", BINARY_TITLE, binary_experiment(seed), seed, CORRELATION)
 
 
 def figure_3b(seed: int) -> Panel:
     """The high-privacy mechanism of Theorem 3."""
-    panel = _correlation_panel("3b", FIVE_TITLE, five_experiment(seed), seed, headroom=0.3)
+    panel = simulated("3b", FIVE_TITLE, five_experiment(seed), seed, CORRELATION, headroom=0.3)
     epsilon = 0.1
     printed = closed_form.high_privacy(FIVE, epsilon)
     agreeing = ex.theory.pair_outputs(FIVE, printed)
@@ -359,16 +357,3 @@ def figure_3b(seed: int) -> Panel:
         values[0] < values[1] <= best + 1e-12,
     )
     return replace(panel, checks=(*panel.checks, note))
-
-
-def _correlation_panel(
-    name: str, title: str, experiment: Experiment, seed: int, headroom: float = 0.04
-) -> Panel:
-    """Exact values are correlations of the joint distribution; the sample's mean is off by less than 1/n of them."""
-    panel = simulated(name, title, experiment, seed, CORRELATION, headroom)
-    remark = (
-        "Outputs are numbered in the order that correlates most with the input, found by trying every order; the paper "
-        "does not say which order it uses. Exact values are those of the joint distribution: the mean of the "
-        "sample correlation differs from them by a term of order 1/n, far below the Monte-Carlo error."
-    )
-    return replace(panel, remarks=(remark,))

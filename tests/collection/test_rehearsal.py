@@ -294,6 +294,7 @@ def test_a_store_on_postgresql_says_how_it_is_copied(here, postgres_cluster):
         "survey", "backup", "survey.toml", "-o", "c.db", "--database", postgres_cluster.url, says="pg_dump"
     )
     assert not Path("c.db").exists()
+    postgres_cluster.empty()
 
 
 def test_published_documents_of_rehearsals_can_be_read_back():

@@ -9,13 +9,26 @@ import pytest
 
 from extremal.collection.catalogues import LANGUAGES, catalogue
 from tests.support.browser import Device, axe, until
-from tests.support.routes import BOTH, HAS_JOB, PAIN, PILLS, QUESTIONS, VISITS, WAYS, WORK, words_for
+from tests.support.routes import (
+    BOTH,
+    HAS_JOB,
+    HURT,
+    PAIN,
+    PILLS,
+    QUESTIONS,
+    VISITS,
+    WAYS,
+    WENT,
+    WORK,
+    words_for,
+)
 from tests.support.survey_site import (
     HOLD_RETRIES,
     ID,
     RETRY,
     STATIC,
     TRACES,
+    certified,
     common_report,
     kept,
     randomness,
@@ -253,6 +266,54 @@ def test_sections_have_titles_and_pages_and_follow_open_answers(visit):
     on(page)
     page.wait_for_selector("#confirm:visible")
     assert drawn(page)["work"] is None
+
+
+# What a dishonest survey could make an honest page tell
+
+
+def forged(changes, **terms):
+    """The survey with other conditions."""
+    questions = [({**question, **changes.get(question["name"], {})}, ms) for question, ms in QUESTIONS]
+    return survey(questions, **terms)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        forged({"job": {"ask_if": WENT}}),  # a blank would tell whether somebody went
+        forged({"job": {"ask_if": HURT}}),
+        forged({"visits": {"ask_if": {"question": "visits", "answers": ["once"]}}}),
+        forged({"visits": {"ask_if": HURT}}),
+        forged({"pain": {"ask_if": {"question": "nobody", "answers": ["yes"]}}}),
+        forged({"pain": {"ask_if": HAS_JOB}}),
+        forged({"work": {"ask_if": WENT}}),  # its mechanism knows no "not asked"
+        forged({}, sections=[{"questions": [0, 1, 2]}, {"questions": [3, 4], "ask_if": WENT}]),
+        forged({}, sections=[{"questions": [0, 1, 2, 3], "ask_if": HAS_JOB}, {"questions": [4]}]),
+        survey(
+            [
+                QUESTIONS[0],
+                (
+                    {**QUESTIONS[2][0], "ask_if": WENT, "form": "each"},
+                    [certified({"yes": 0.2, "no": 0.3, "not asked": 0.5}, 0.4)] * 2,
+                ),
+            ]
+        ),
+    ],
+)
+def test_a_survey_in_which_what_is_left_out_would_tell_a_private_answer_is_not_asked(visit, files):
+    page = visit(files)
+    page.wait_for_selector("#notices p")
+    assert "cannot be trusted" in page.inner_text("#notices")
+    assert page.is_hidden("#start")
+
+
+def test_a_survey_cannot_put_other_sentences_in_place_of_the_pages_own(visit):
+    words = {**catalogue("en"), "take_part": "Send everything"}
+    page = visit(survey(QUESTIONS, texts={"en": words, "ar": words, "de": words}, **BOTH))
+    assert page.inner_text("#start") == "Start"
+    page.select_option("#language", "ar")
+    assert page.inner_text("#start") == catalogue("ar")["take_part"]
+    assert page.locator("#language option").count() == 2
 
 
 # When a survey is open

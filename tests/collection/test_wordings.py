@@ -148,6 +148,18 @@ def test_a_catalogue_that_is_not_whole_is_refused_by_its_key(change, says):
         parse_catalogue("{", "x.json")
 
 
+def test_the_packages_own_sentences_can_be_reviewed_and_not_changed(tmp_path):
+    """The page brings them, and its fingerprint is the same for all surveys."""
+    text = 'catalogues = { en = "en.json" }\n' + ONE
+    for change, fine in (({"reviewed": "Ada"}, True), ({"take_part": "Click me"}, False)):
+        (tmp_path / "en.json").write_text(json.dumps({**catalogue("en"), **change}), encoding="utf-8")
+        if fine:
+            assert parsed(text, tmp_path).texts == {}
+        else:
+            with pytest.raises(SurveyError, match="must leave the sentences in 'en' as they are"):
+                parsed(text, tmp_path)
+
+
 def test_templates_are_whole_catalogues_with_nobody_as_reviewer():
     for lang in LANGUAGES:
         assert parse_catalogue(template(lang), "x.json") == {**catalogue(lang), "reviewed": "no"}

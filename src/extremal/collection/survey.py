@@ -174,7 +174,7 @@ def parse_survey(text: str, path: Path) -> Survey:
         **front(table, tongues),
         respondents=table.matching("respondents", ADDRESS, "an address that begins with https://"),
         languages=tongues.names,
-        texts=tongues.texts,
+        texts=tongues.own,
         pages=table.choice("pages", ("section", "question"), "section"),
         sections=pages,
         **times(table),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -30,7 +30,7 @@ class Tongues:
     """The languages of a survey, the first one first, and catalogues for those that the package does not speak."""
 
     names: tuple[str, ...] = ("en",)
-    texts: Mapping[str, Catalogue] = ()  # type: ignore[assignment]
+    texts: Mapping[str, Catalogue] = field(default_factory=dict)
 
     @classmethod
     def of(cls, table: Section) -> Tongues:
@@ -46,6 +46,14 @@ class Tongues:
             raise table.wrong("catalogues", "must be a table", files, 'e.g. catalogues = { sw = "sw.json" }')
         part = Section(files, table.places, table.folder, "catalogues")
         texts = {lang: parse_catalogue(read_text(str(part.file(lang))), str(files[lang])) for lang in files}
+        for lang in set(texts) & set(LANGUAGES):
+            if {**texts[lang], "reviewed": ""} != {**catalogue(lang), "reviewed": ""}:
+                raise table.wrong(
+                    "catalogues",
+                    f'must leave the sentences in {lang!r} as they are, but for "reviewed"',
+                    None,
+                    "a translation of your own needs another name, like de-AT",
+                )
         for lang in (*names, *files):
             if lang not in names:
                 raise table.wrong("catalogues", f"has sentences in {lang!r}, which is none of the languages")
@@ -57,6 +65,11 @@ class Tongues:
                     f'catalogues = {{ {lang} = "{lang}.json" }}',
                 )
         return cls(tuple(names), texts)
+
+    @property
+    def own(self) -> dict[str, Catalogue]:
+        """Catalogues that the page does not bring."""
+        return {lang: texts for lang, texts in self.texts.items() if lang not in LANGUAGES}
 
     def sentences(self, lang: str) -> Catalogue:
         """Those of the page in one of the languages."""

@@ -12,7 +12,7 @@ import { labelText, make, people, quoted, rounded, rulesOut, senders, sendings, 
 
 const TIMEOUT = 30e3; // of one attempt to send
 const LONGEST_WAIT = 60e3; // between two attempts
-const CERTAIN = 20; // a guess that gets so many times as likely to be right may be all but certain
+const CERTAIN = 20; // times as likely: a guess may be all but certain
 const MANY = 12; // answers whose chances are not shown unasked
 const NOT_ASKED = "not asked"; // the answer to a private question that was skipped
 const PARTS = ["other", "intro", "declined", "questions", "confirm", "report", "done"];
@@ -36,7 +36,7 @@ let token = "";
 let another = false; // somebody said that they are not the person whose report is kept
 let attempts = 0;
 let busy = false;
-let fresh = false; // whether the report was drawn since this page was loaded
+let fresh = false; // whether the report was drawn just now
 let timer;
 
 export const say = (...given) => words.say(...given);
@@ -90,7 +90,6 @@ function choose(lang) {
   if (modes.tell) modes.tell();
 }
 
-/** Offers the languages of the survey; the first is one that the browser has. */
 export function offer(languages) {
   const own = navigator.languages.map((tag) => tag.split("-")[0]);
   const first = [...navigator.languages, ...own].find((tag) => languages.includes(tag)) || languages[0];
@@ -161,7 +160,6 @@ async function learn(languages) {
   }));
 }
 
-/** Whether a private question sends a report when it is skipped, too. */
 function hides(question) {
   const { ask_if: condition, kind } = question;
   return kind !== "clear" && condition && survey.questions.find(({ name }) => name === condition.question).kind !== "clear";
@@ -188,6 +186,19 @@ async function prepare(question) {
   return { ...question, mechanisms };
 }
 
+/** Whether a question follows an earlier one, and is left out openly only after an open answer. */
+function follows({ ask_if: condition, kind, form, script }, q) {
+  const other = condition ? numberOf(condition.question) : -1;
+  const hidden = kind !== "clear" && form !== "each" && !script; // else it cannot report "not asked"
+  return !condition || (other >= 0 && other < q && (questions[other].kind === "clear" || hidden));
+}
+
+/** Whether a section is asked after an earlier open answer. */
+function opens({ ask_if: condition, questions: inside }) {
+  const other = condition ? numberOf(condition.question) : -1;
+  return !condition || (other >= 0 && other < Math.min(...inside) && questions[other].kind === "clear");
+}
+
 async function begin() {
   const [digest, ...languages] = document.querySelector("meta[name=survey]").content.split(" ");
   try {
@@ -200,8 +211,10 @@ async function begin() {
     if (!parts.every(Boolean)) return stop(say("old"));
     survey = JSON.parse(text);
     if (typeof survey.id !== "string" || !/^[\w-]{8,64}$/.test(survey.id)) throw new Error("It has no id.");
-    for (const { script } of survey.questions) if (script) await add(script);
-    questions = await Promise.all(survey.questions.map((question) => prepare(question)));
+    ({ questions, sections = [{ questions: [...questions.keys()] }] } = survey);
+    if (!questions.every(follows) || !sections.every(opens)) throw new Error("What is asked would tell private answers.");
+    for (const { script } of questions) if (script) await add(script);
+    questions = await Promise.all(questions.map(prepare));
   } catch (error) {
     if (words && !(error instanceof TypeError || error instanceof SyntaxError)) return stop(say("untrusted_page"), error.message);
     stop(words ? say("lost") : $("waiting").textContent);
@@ -211,9 +224,8 @@ async function begin() {
 }
 
 async function open(languages) {
-  for (const lang in survey.said) Object.assign(catalogues[lang], survey.said[lang]);
-  Object.assign(catalogues, survey.texts);
-  sections = survey.sections || [{ questions: [...questions.keys()] }];
+  for (const lang of languages) catalogues[lang] = catalogues[lang] || survey.texts[lang];
+  for (const lang in survey.said) catalogues[lang] = { ...survey.said[lang], ...catalogues[lang] };
   pages = survey.pages === "question" ? questions.map((_, q) => [q]) : sections.map((section) => section.questions);
   speak(offer(languages.length ? languages : ["en"]));
   if (survey.invitation) {
@@ -230,10 +242,10 @@ async function open(languages) {
   introduce();
   if (survey.field) await add("field.js");
   if (resume()) return undefined;
-  const [opens, closes] = [survey.opens, survey.closes].map((date) => date && new Date(date));
+  const [first, last] = [survey.opens, survey.closes].map((date) => date && new Date(date));
   const day = (date) => date.toLocaleString(words.lang, { dateStyle: "long", timeStyle: "short" });
-  if (opens && Date.now() < opens) return stop(say("not_open", { date: day(opens) }));
-  if ((closes && Date.now() >= closes) || !await isOpen()) return stop(say("closed"));
+  if (first && Date.now() < first) return stop(say("not_open", { date: day(first) }));
+  if ((last && Date.now() >= last) || !await isOpen()) return stop(say("closed"));
   return show("intro");
 }
 
@@ -440,7 +452,6 @@ function complete(among) {
   return false;
 }
 
-/** What each answer would send, beside the choice to send: the same for everybody. */
 function decide() {
   if (!complete([...questions.keys()])) return;
   $("sendings").replaceChildren(...questions.filter(({ kind }) => kind !== "clear").map((question) => {
@@ -528,7 +539,6 @@ function percent(p) {
   return p === 0 ? say("gone") : p === 1 ? say("sure") : `${people(p, words)}%`;
 }
 
-/** For every answer or item its text, and its probability before and after the report. */
 function tells(question, report) {
   const { kind, form, mechanisms } = question;
   if (kind !== "several") {
@@ -547,7 +557,6 @@ function isStated({ form, independent }) {
   return form === "each" && !independent;
 }
 
-/** How many times likelier this report makes any guess, at most. */
 function leak({ form, mechanisms }, report) {
   const largest = (mechanism, value) => Math.max(...mechanism.reveals(value).map((row) => row.after / row.before));
   return form === "each" ? mechanisms.reduce((product, mechanism, i) => product * largest(mechanism, report[i]), 1)
@@ -638,7 +647,6 @@ export async function post(body) {
   }
 }
 
-/** How the sending goes, below a report that may be longer than the screen. */
 function tell(text, detail = "") {
   if ($("progress").textContent === text + detail) return;
   $("progress").replaceChildren(text, make("span", { lang: "en", dir: "auto" }, detail));

@@ -431,6 +431,7 @@ def test_the_queue_of_field_mode_is_in_random_order(visit):
     page = visit(survey(QUESTIONS[:1], field=FIELD))
     page.wait_for_selector("#interviewers summary")
     field(page)
+    until(page, "document.getElementById('field').checkVisibility()")
     order = []
     for _ in range(8):
         page.click("#start")
@@ -451,6 +452,7 @@ def test_a_reload_in_field_mode_finds_the_report_of_the_person_who_answers_and_r
     page = visit(survey(QUESTIONS[:1], field=FIELD))
     page.wait_for_selector("#interviewers summary")
     field(page)
+    until(page, "document.getElementById('field').checkVisibility()")
     page.click("#start")
     choose(page, 0, 0)
     on(page)

@@ -303,9 +303,7 @@ class ListEstimated:
         for table in self.tables:
             show.heading(out, table.title)
             out.print(self.draw(out, table, None if self.chosen else show.MOST_ROWS))
-            show.sentences(
-                out, [show.sentence(str(table.promise) if self.chosen else table.promise.note(COMMAND))]
-            )
+            show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
         if not self.chosen and len(self.tables[0]) > show.MOST_ROWS:
             show.sentences(
                 out, ["The most frequent answers: --top 50. All of them in a file: -o shares.csv."]

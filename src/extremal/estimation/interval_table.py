@@ -100,8 +100,8 @@ class IntervalTable(Tabular):
             for name in ("estimates", "lower", "upper", "standard_errors", "identified")
         }
         labels = tuple(self.labels[k] for k in chosen.tolist())
-        title = f"{self.title}, the {len(labels)} largest"
-        return replace(self, title=title, labels=labels, design_effects=None, **numbers)
+        title, promise = f"{self.title}, the {len(labels)} largest", replace(self.promise, choice=False)
+        return replace(self, title=title, labels=labels, promise=promise, design_effects=None, **numbers)
 
     def rows(self) -> list[dict[str, Any]]:
         """One mapping for each row, for tables and files; null for an infinite standard error."""

@@ -23,13 +23,13 @@ from .families import Family, Ordinal
 from .fit import fit, fit_corrected
 from .inference import ERRORS, covariance, misfit
 from .likelihood import Emissions
-from .pairs import pooled
 from .reading import (
     Combinations,
     OutcomeModel,
     PrivateColumns,
     Rows,
     check_rank,
+    pooled,
     private_columns,
     read_designs,
     read_outcome,

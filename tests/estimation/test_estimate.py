@@ -435,9 +435,18 @@ def test_a_mechanism_that_does_not_match_is_refused():
         ex.ReportCounts(("a",)) + ex.ReportCounts(("b",))
 
 
-@pytest.mark.parametrize("groups", [["once"], {}, {"g": ["twice"]}, {"g": "once"}, {"g": {"once": math.nan}}])
-def test_bad_groups_are_refused(groups):
-    with pytest.raises(ex.errors.ValuesError, match="group"):
+@pytest.mark.parametrize(
+    ("groups", "given"),
+    [
+        (["once"], "groups"),
+        ({}, "groups"),
+        ({"g": ["twice"]}, "'twice'"),
+        ({"g": "once"}, "'once'"),
+        ({"g": {"once": math.nan}}, "nan"),
+    ],
+)
+def test_bad_groups_are_refused(groups, given):
+    with refused(ex.errors.ValuesError, given):
         ex.estimate(CERTIFIED, REPORTS).group(groups)
 
 
@@ -471,7 +480,7 @@ def test_every_mechanism_gives_an_answer_that_makes_sense(data, n, kind):
 def test_coefficients_that_are_no_numbers_and_labels_that_cannot_be_any_are_refused(members):
     mechanism = ex.Mechanism([[0.8, 0.2], [0.3, 0.7]], inputs=["a", "b"])
     found = ex.estimate(mechanism, [0, 1, 1])
-    with pytest.raises(ex.errors.ValuesError, match="finite coefficients"):
+    with refused(ex.errors.ValuesError, ": "):
         found.group({"some": members})
     for strength in ("x", [1], 10**400):
         with refused(ex.errors.OptionError, "strength"):

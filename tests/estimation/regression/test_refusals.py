@@ -169,14 +169,14 @@ def test_a_model_that_the_information_does_not_identify_is_refused():
 @pytest.mark.parametrize(
     ("mechanisms", "formula", "words"),
     [
-        ({}, "x ~ age", "at least one private column"),
-        ({"sex": BINARY}, "x ~ age", "must use every private column, but not 'sex'"),
-        ({"x": BINARY, ("x", "sex"): BINARY}, "x ~ sex", "tuples of 2"),
-        ({"x": "mechanism.json"}, "x ~ age", "must be a Mechanism or a Certified"),
+        ({}, "x ~ age", ""),
+        ({"sex": BINARY}, "x ~ age", "'sex'"),
+        ({"x": BINARY, ("x", "sex"): BINARY}, "x ~ sex", "2"),
+        ({"x": "mechanism.json"}, "x ~ age", "'mechanism.json'"),
     ],
 )
 def test_mechanisms_that_do_not_fit_the_formula_are_refused(mechanisms, formula, words):
-    with pytest.raises((OptionError, MechanismError), match=words):
+    with refused((OptionError, MechanismError), words):
         ex.regress(mechanisms, formula, data())
 
 

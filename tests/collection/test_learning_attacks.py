@@ -142,3 +142,5 @@ def test_a_database_that_is_copied_says_by_no_byte_when_a_report_came(tmp_path):
                 tables = ("reports", "waiting", "stages")
                 rows.append([session.rows(f"SELECT * FROM {table} ORDER BY 1") for table in tables])
     assert rows[0] == rows[1]
+    files = [(tmp_path / f"{name}.db").read_bytes() for name in "ab"]
+    assert files[0] == files[1]

@@ -554,3 +554,20 @@ def test_intervals_hold_in_simulations():
         alone += one.lower[0] <= share[0] <= one.upper[0]
     assert misses <= 30
     assert alone / 300 >= 0.92
+
+
+@pytest.mark.slow
+def test_ten_million_answers_are_counted_and_more_than_two_to_the_24_refused():
+    n = 10_000_000
+    w = ex.large.windows(n, 2.0)
+    x = np.where(np.arange(200_000) % 4 == 0, 7, np.random.default_rng(0).integers(0, n, 200_000))
+    rng = np.random.default_rng(1)
+    y = w.privatize(rng.permutation(x), source=SeededWords(1))
+    found = ex.large.estimate(w, y)
+    assert len(found) == n
+    assert found.lower[7] <= 0.25 <= found.upper[7]
+    assert (
+        ex.large.estimate(ex.large.Windows.from_json(w.to_json()), y, [7]).estimates[0] == found.estimates[7]
+    )
+    with refused(OptionError, "answers"):
+        ex.large.windows((1 << 24) + 1, 2.0)

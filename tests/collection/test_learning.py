@@ -9,6 +9,7 @@ pytest.importorskip("starlette")
 
 import extremal as ex
 from extremal.collection import learning as learning_module
+from extremal.collection.guard import parse_submission
 from extremal.collection.learning import go_on, learned, next_mechanisms
 from extremal.collection.published import Published
 from extremal.collection.results import csv_text, results
@@ -357,3 +358,29 @@ def test_the_next_mechanisms_follow_from_counts_alone(survey):
 def counts_of(question, people):
     certified = question.mechanisms[0]
     return (people * (TRUTH[question.name] @ certified.mechanism.matrix)).round().astype(int).tolist()
+
+
+def test_a_question_that_few_were_asked_learns_from_those_who_were_and_from_nobody_fewer_than_five(tmp_path):
+    """Whoever is not asked after an answer in the clear sends nothing for it: that ends no stage with an error."""
+    smokes, age = SURVEY.index('[[question]]\nname = "smokes"'), SURVEY.index('[[question]]\nname = "age"')
+    learn = SURVEY.index("[learn]")
+    text = (SURVEY[:smokes] + SURVEY[age:learn] + SURVEY[smokes:age] + SURVEY[learn:]).replace(
+        "[0.5, 0.3, 0.2]\n", '[0.5, 0.3, 0.2]\nask_if = { question = "age", answers = ["under 40"] }\n'
+    )
+    condition = 'ask_if = { question = "age", answers = ["under 40"] }\nepsilon = 0.7\nprior = "learn"\n'
+    survey = learning(tmp_path, text.replace('epsilon = 0.7\nprior = "learn"\n', condition, 1))
+    for asked in (120, 4):
+        bodies = [json.loads(body) for body in answered(survey, 200)]
+        for k, body in enumerate(bodies):
+            body["reports"]["age"] = survey.questions[0].answers[k >= asked]
+            if k >= asked:
+                body["reports"] |= {"smokes": None, "visits": None}
+        with create_store(tmp_path / f"{asked}.db", survey) as store:
+            parsed = [parse_submission(store.surveys, json.dumps(body).encode()) for body in bodies]
+            assert set(store.add(parsed)) == {Verdict.ACCEPTED}
+            assert go_on(store)
+            assert sum(store.stages[0].counts["smokes"]) == asked
+            first, second = (s.questions[1].mechanisms[0].digest for s in (survey, store.current))
+            assert (first == second) == (asked < 5)
+            assert ("smokes stays with" in store.stages[1].said) == (asked < 5)
+            assert results(store)["questions"][1]["rows"]

@@ -22,6 +22,7 @@ from tests.support.phones import drawn, full_disk, published, stored
 from tests.support.wording import refused
 
 ACCEPTED, UNKNOWN, OTHER = Verdict.ACCEPTED, Verdict.UNKNOWN_INVITATION, Verdict.OTHER_CONTENT
+CLOSED = Verdict.CLOSED
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -77,6 +78,17 @@ def test_an_invitation_is_good_for_one_report_and_its_repetition(place):
         assert store.open_invitations() == 1
         assert store.add([submission(6, b)]) == [ACCEPTED]
         assert (store.count(), store.open_invitations()) == (2, 0)
+
+
+def test_an_invitation_that_came_when_the_survey_was_full_stays_good(place):
+    with create_store(place, replace(published(), most_people=2)) as store:
+        people = [submission(k, token) for k, token in enumerate(store.invite(4))]
+        unknown = submission(9, secrets.token_hex(16))
+        assert store.add([unknown, *people]) == [CLOSED, ACCEPTED, ACCEPTED, CLOSED, CLOSED]
+        assert (store.count(), store.open_invitations()) == (2, 2)
+    with create_store(place, replace(published(), most_people=3)) as store:  # somebody wants one more
+        assert store.add(people) == [ACCEPTED, ACCEPTED, ACCEPTED, CLOSED]
+        assert (store.count(), store.open_invitations()) == (3, 1)
 
 
 def test_fifty_uses_of_one_invitation_at_once_through_two_servers_count_once(place):

@@ -271,6 +271,48 @@ def test_what_both_reports_tell_together_is_what_enumeration_gives(tmp_path, ans
     assert found.together == {"epsilon": said.epsilon, "conditions": []}
 
 
+@pytest.mark.parametrize("prior", ["mechanism", "learn"])
+def test_a_total_that_depends_on_an_unknown_prior_is_not_stated(tmp_path, prior):
+    """One prior of many would give a level that the others exceed."""
+    for name, labels, priors in (
+        ("first", ["yes", "no", "I prefer not to say"], ex.PriorSet.intervals),
+        ("second", ["yes", "no", "not asked"], None),
+    ):
+        known = (
+            ex.Prior([0.1, 0.4, 0.5], labels) if priors is None else priors([0.01] * 3, [0.98] * 3, labels)
+        )
+        ex.certify(ex.design(known, 0.4)).save(tmp_path / f"{name}.json")
+    first = 'mechanism = "first.json"' if prior == "mechanism" else 'epsilon = 0.4\nprior = "learn"'
+    text = ONE.replace("epsilon = 0.7\nprior = [0.2, 0.7, 0.1]", first)
+    text += QUIT.replace("epsilon = 0.5\nprior = [0.6, 0.4]", 'mechanism = "second.json"')
+    text = "people = 2000\n" + text + ("[learn]\nforged = 0\n" if prior == "learn" else "")
+    with pytest.raises(SurveyError, match="one prior each"):
+        published(text, tmp_path)
+
+
+def test_a_cross_table_has_both_questions_of_which_one_decides_about_the_other(tmp_path):
+    """As if independent, the total would be too small: what somebody was not asked follows from their answer."""
+    rows = ["yes,yes,20", "yes,no,10", "no,yes,40", "no,no,50", "I prefer not to say,yes,10"]
+    (tmp_path / "cross.csv").write_text("\n".join(["smokes,work,count", *rows]), encoding="utf-8")
+    text = ONE + WORK + QUIT + '[joint]\ncounts = "cross.csv"\n'
+    with pytest.raises(SurveyError, match="must have quit, too"):
+        published(text, tmp_path)
+
+
+def test_reports_of_people_who_were_chosen_otherwise_are_not_counted_together(tmp_path):
+    text = ONE + JOB + QUIT.replace("smokes", "job")
+    condition = 'ask_if = { question = "job", answers = ["yes"] }\n'
+    section = '[[section]]\nname = "s"\n' + condition
+    others = [
+        text.replace(condition, condition.replace("yes", "no")),
+        text.replace(condition, ""),
+        text.replace(condition, 'section = "s"\n') + section,
+        text.replace(condition, 'section = "s"\n') + section.replace("yes", "no"),
+    ]
+    digests = [published(one, tmp_path)[0].digest for one in (text, *others)]
+    assert len(set(digests)) == len(digests)
+
+
 @pytest.mark.parametrize("intervals", ["each", "all"])
 def test_where_everybody_is_asked_the_ratio_has_the_interval_of_the_share(intervals):
     mechanism = ex.certify(ex.design(ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2}), 0.8, ex.shares))

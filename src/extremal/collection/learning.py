@@ -29,7 +29,7 @@ from ..model.prior_set import PriorSet
 from ..optimization.design import designed
 from .designs import purpose_of
 from .published import Asked, Learn, Published
-from .store import FIRST, Store
+from .store import FIRST, FIVE, Store
 
 Pairs = Sequence[tuple[Certified, Any]]
 
@@ -69,6 +69,8 @@ def learned(question: Asked, pairs: Pairs, learn: Learn, level: float) -> Certif
         return PriorSet.from_reports(some, confidence=level, forged=learn.forged, drift=drift, between=given)
 
     pairs = list(pairs)
+    if any(0 < sum(counts.values()) < FIVE for _, counts in pairs):  # the next page would show them
+        raise ExtremalError(f"fewer than {FIVE} people of a stage were asked")
     for one, other in combinations(pairs, 2):
         if not meet(told([one], learn.drift), told([other], 0.0)):
             raise ExtremalError("people of one stage answer differently from those of another")

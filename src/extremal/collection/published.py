@@ -288,11 +288,15 @@ class Published(SurveyTerms):
 
     @cached_property
     def digest(self) -> str:
-        """Names the questions, their answers, scores and mechanisms: reports to one digest can be counted together."""
+        """Names questions, answers, mechanisms and conditions: reports to one digest can be counted together."""
         covered = [
             [q.name, q.text, q.kind, q.answers, q.scores or (), q.form, [m.digest for m in q.drawn_from]]
             for q in self.questions
         ]
+        rules = [[s["questions"], s["ask_if"]] for s in self.sections if s["ask_if"]]
+        rules += [[q.name, q.ask_if] for q in self.questions if q.ask_if]
+        if rules:  # who is asked
+            covered.append(rules)
         return hashlib.sha256(DIGEST_PURPOSE + canonical(covered).encode()).hexdigest()
 
     @cached_property

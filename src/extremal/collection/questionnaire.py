@@ -156,6 +156,7 @@ def _decided(asked: tuple[Asked, ...], joint: Joint | None) -> list[Joint]:
             continue
         parent = next(other for other in asked if other.name == q.ask_if["question"])
         root = place[parent.name]
+        _check_decided(q, parent, known)
         at, total = names[root].index(parent.name), 1 - masses.pop(NOT_ASKED)
         if len(found[root]) * len(masses) > LARGEST:
             raise SurveyError(
@@ -179,6 +180,25 @@ def _decided(asked: tuple[Asked, ...], joint: Joint | None) -> list[Joint]:
         for root in found
         if len(names[root]) > 1 and not known & set(names[root])
     ]
+
+
+def _check_decided(question: Asked, parent: Asked, known: set[str]) -> None:
+    """Refuse what leaves open how the answers to two such questions go together: then nobody knows the total."""
+    names = {question.name, parent.name}
+    if names <= known:
+        return
+    if names & known:
+        raise SurveyError(
+            f"a cross table with {min(names & known)} must have {min(names - known)}, too",
+            given=f"{parent.name} decides whether {question.name} is asked",
+            remedy=f"add a column to the table, with {NOT_ASKED!r} where it was not asked",
+        )
+    if any(m.prior_set is not None for m in (*parent.mechanisms, *question.mechanisms)):
+        raise SurveyError(
+            f"{parent.name} and {question.name} must have one prior each, as one decides whether the other is asked",
+            given="a set of priors",
+            remedy=f"give their shares, or ask {question.name} of everybody",
+        )
 
 
 def channel(question: Asked) -> tuple[Prior, Mechanism]:

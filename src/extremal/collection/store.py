@@ -231,6 +231,7 @@ class Store:
             allowed = _spend(session, spent)
             good = [s for s in fresh.values() if s.invitation is None or s.invitation in allowed]
             new = {s.id: (s.content, s.mechanism) for s in good[:room]}
+            session.insert("invitations", ((s.invitation,) for s in good[room:] if s.invitation))  # not used
             if new:
                 waiting |= new
                 groups = _by_mechanism(waiting)
@@ -271,7 +272,7 @@ class Store:
         found: dict[str, Counter[str]] = {q.name: Counter() for q in self.published.learned}
         for content, times in session.rows(query, stage.mechanism):
             for part, cell in zip(self.published.parts, self.published.cells(content), strict=True):
-                if part.column in found:
+                if part.column in found and cell is not None:  # else not asked, which everybody may know
                     found[part.column][repr(decode_label(cell))] += times
         if stage.mechanism not in self.surveys:
             self._learn_of(session, stage)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import importlib.util
 import json
 import os
 import re
 import secrets
+import shutil
 import signal
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -33,6 +36,18 @@ from extremal.collection.store import open_store
 from extremal.collection.survey import read_survey
 
 CONNECTIONS = 256  # phones that wait for an answer at the same time
+BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
+# Presses Start as soon as it is there, and notes when the first question is.
+WATCH = """
+const watch = setInterval(() => {
+    const start = document.getElementById("start");
+    if (!start || !start.checkVisibility()) return;
+    start.click();
+    if (!document.getElementById("question-0").checkVisibility()) return;
+    window.shown = performance.now();
+    clearInterval(watch);
+}, 5);
+"""
 REPORTS = {"tiny": 200, "quick": 5_000, "normal": 30_000, "full": 200_000}
 SURVEY = """
 title = "Visits"
@@ -55,6 +70,7 @@ def run(report: Report) -> None:
             places["PostgreSQL"] = os.environ["EXTREMAL_POSTGRESQL"]
         _load(report, survey, published, places)
         _killed(report, survey, published, str(Path(folder, "killed.db")))
+        _slow_phone(report, survey, str(Path(folder, "slow.db")))
     _weight(report)
 
 
@@ -102,6 +118,38 @@ def _killed(report: Report, survey: Path, published: Published, place: str) -> N
         lost = len(acknowledged - stored)
         met = report.check(f"kill -9, round {k + 1}: nothing that was acknowledged is lost", lost == 0)
         table.row(k + 1, len(acknowledged), len(stored), lost, len(stored - acknowledged), ok=met)
+
+
+def _slow_phone(report: Report, survey: Path, place: str) -> None:
+    """When the first question can be read on a slow phone, of which Chromium imitates processor and network."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None or importlib.util.find_spec("playwright") is None:
+        return
+    from playwright.sync_api import sync_playwright
+
+    rate = 400e3 / 8  # bytes a second
+    slow = {"offline": False, "latency": 0, "downloadThroughput": rate, "uploadThroughput": rate}
+    seconds = []
+    with serving(survey, place) as (_, address), sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
+        for _ in range(3 if report.level == "tiny" else 9):
+            page = started.new_context(viewport={"width": 390, "height": 844}).new_page()
+            session = page.context.new_cdp_session(page)
+            session.send("Network.emulateNetworkConditions", slow)
+            session.send("Emulation.setCPUThrottlingRate", {"rate": 6})
+            page.add_init_script(WATCH)
+            page.goto("http://{}:{}/".format(*address))
+            while not (shown := page.evaluate("window.shown")):
+                page.wait_for_timeout(20)
+            seconds.append(shown / 1000)
+            page.context.close()
+        started.close()
+    median = statistics.median(seconds)
+    table = report.table(
+        "A slow phone: 6 times slower, 400 kbit/s", {"": "<24", "median s": "8.2f", "best s": "8.2f"}
+    )
+    met = report.check("the first question can be read within 1 s", median <= 1)
+    table.row("first question", median, min(seconds), ok=met)
 
 
 def _weight(report: Report) -> None:

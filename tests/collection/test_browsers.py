@@ -1,5 +1,6 @@
 """What must hold on a respondent's device, in Chromium, Firefox and WebKit; long walks are in Chromium alone."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -253,6 +254,35 @@ def test_no_way_no_language_and_no_way_back_leaves_the_browser(browser_tab):
             seen.add(json.dumps(everything).replace(site.address.split(":")[-1].strip("/"), "PORT"))
         tab.close()
     assert len(seen) == 1
+
+
+def test_field_mode_collects_without_a_network_and_forgets(tab):
+    digest = hashlib.sha256(f"extremal-field\0{ID}\0code".encode()).hexdigest()
+    with serving(survey(routes.QUESTIONS[:1], field=digest)) as site:
+        visited(tab, site)
+        tab.click("#interviewers summary")
+        tab.evaluate("() => { document.getElementById('code').value = 'code'; }")
+        tab.click("#interviewers .quiet")
+        shown(tab, "field")
+        site.down = True
+        ids = []
+        for k in range(2):
+            tab.click("#start")
+            tab.click("#question-0 label", k)
+            tab.click("#questions > button")
+            shown(tab, "draw")
+            ids.append(json.loads(drawn(tab))["id"])
+            tab.click("#send")
+            shown(tab, "done")
+            assert tab.evaluate("document.getElementById('reports').textContent") == ""
+            tab.click("#next")
+            shown(tab, "start")
+        ((_, _, _, kept),) = json.loads(tab.evaluate(KEPT))
+        assert sorted(json.loads(body)["id"] for body in kept[f"field {ID}"]["queue"]) == sorted(ids)
+        site.down = False
+        tab.click("#send-all")
+        shown(tab, "field-off")
+        assert set(site.stored) == set(ids)
 
 
 @pytest.mark.parametrize("width", [320, 390])

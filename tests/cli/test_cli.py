@@ -13,6 +13,7 @@ import pytest
 
 import extremal as ex
 from extremal.cli import COMMANDS
+from extremal.cli.survey import COMMANDS as SURVEYS
 from extremal.cli.options import examples
 from tests.support.cli_cases import ANSWERS, run, shell, write_survey
 from tests.support.root import ROOT
@@ -454,3 +455,12 @@ def test_why_a_search_ended_is_said_in_words_of_the_command_line():
     for why in Why:
         assert "=" not in _in_words(why.value)
         assert "math" not in _in_words(why.value)
+
+
+def test_the_help_of_every_command_leads_to_its_page():
+    groups = [[name] for name in COMMANDS] + [["survey", name] for name in SURVEYS]
+    for words in groups:
+        page = re.search(r"More in (docs/[\w-]+\.md)\.\n", run(*words, "--help").out)
+        assert page, words
+        text = (ROOT / page[1]).read_text(encoding="utf-8")
+        assert words[-1] in text or page[1] == "docs/cli.md", words

@@ -42,6 +42,18 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "reproduce": tour.reproduce,
 }
 
+# The page of the documentation that says more; of the commands of `survey` and of the rest, docs/cli.md.
+PAGES = {
+    "design": "choosing.md",
+    "certify": "file-format.md",
+    "privatize": "tutorial-csv.md",
+    "estimate": "estimate.md",
+    "regress": "estimate.md",
+    "plan": "choosing.md",
+    "audit": "audit.md",
+    "reproduce": "paper.md",
+}
+
 # The base of the errors that the parser of arguments raises, whichever copy of click typer brings.
 ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 UsageError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "UsageError")
@@ -119,10 +131,10 @@ def register(to: typer.Typer, commands: dict[str, Callable[..., None]]) -> None:
     for name, command in commands.items():
         text, lines = options.sections(command)[""], "\n  ".join(options.examples(command))
         summary = text.partition("\n")[0]  # given apart it is not cut off in the list of commands
+        page = "survey.md" if commands is survey.COMMANDS else PAGES.get(name, "cli.md")
         # \b: lines stay as they are
-        decorated = to.command(
-            name, cls=Command, help=text, short_help=summary, epilog=f"\b\nExamples:\n  {lines}"
-        )
+        epilog = f"\b\nExamples:\n  {lines}\n\nMore in docs/{page}."
+        decorated = to.command(name, cls=Command, help=text, short_help=summary, epilog=epilog)
         decorated(options.grouped(command))
 
 

@@ -4,7 +4,8 @@
 
 A library for another processor runs under qemu-user-static (with Debian's libc6-arm64-cross), one for musl with
 Debian's musl, and one for Windows under wine. What could only be compiled is said. All must give the same answers as
-this machine's own library, which the tests of the package check.
+this machine's own library, which the tests of the package check. Do not leave musl installed where Spark runs: its
+Snappy then takes the wrong library.
 """
 
 from __future__ import annotations

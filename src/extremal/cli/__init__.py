@@ -45,7 +45,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
 # The page of the documentation that says more; of the commands of `survey` and of the rest, docs/cli.md.
 PAGES = {
     "design": "choosing.md",
-    "certify": "file-format.md",
     "privatize": "tutorial-csv.md",
     "estimate": "estimate.md",
     "regress": "estimate.md",

@@ -26,14 +26,15 @@ from extremal.cli import show
 from extremal.cli import survey as commands
 from extremal.cli.options import examples
 from extremal.cli.serving import announce, public_address, read_secret, warn_of_http
-from extremal.collection.designs import load_designs
+from extremal.collection.designs import check, load_designs
 from extremal.collection.page import page_of
 from extremal.collection.published import Asked, Published, item_prior
+from extremal.collection.rehearsal import simulated
 from extremal.collection.results import exported, results, tables
-from extremal.collection.store import Submission, create_store, open_store
+from extremal.collection.store import FIRST, Submission, create_store, open_store
 from extremal.collection.survey import read_survey
 from tests.support.cli_cases import refuse, run, shell
-from tests.support.phones import INVITED, SURVEY, body, drawn, folder, published
+from tests.support.phones import INVITED, ONE, SURVEY, body, drawn, folder, published
 from tests.support.wording import refused
 from tests.support.xlsforms import one_garbled
 
@@ -182,6 +183,7 @@ def test_exports_hold_the_reports_and_nothing_else(here):
 
     assert pyarrow.parquet.read_table("reports.parquet").to_pylist() == expected
     refuse("survey", "export", "survey.toml", "-o", "reports.csv", says="--overwrite")
+    refuse("survey", "export", "survey.toml", "-o", "reports.xlsx", says="must name a file of one format")
     piped = run("survey", "export", "survey.toml", "-o", "-")
     assert piped.out == Path("reports.csv").read_text(encoding="utf-8")
 
@@ -680,3 +682,20 @@ def test_exports_and_estimates_grow_by_fives_until_the_survey_is_closed(here):
         1,
         ["0 added, 1 already there, 1 refused", "late.json: the survey is closed"],
     )
+
+
+def test_groups_among_those_asked_are_refused_in_words(tmp_path, monkeypatch):
+    """Where a private answer decides who is asked, and an answer in the clear makes the groups."""
+    monkeypatch.chdir(tmp_path)
+    quit = (
+        '[[question]]\nname = "quit"\ntext = "Have you tried?"\nanswers = ["yes", "no"]\nepsilon = 0.7\n'
+        'prior = [0.6, 0.4]\nask_if = { question = "visits", answers = ["often"] }\n'
+    )
+    age = SURVEY[SURVEY.index('[[question]]\nname = "age"') :]
+    Path("survey.toml").write_text(f"{ONE}{quit}{age}", encoding="utf-8")
+    found, _ = check(read_survey("survey.toml"))
+    with create_store("survey.db", found) as store:
+        store.add(simulated(found, found, FIRST, 100, np.random.default_rng(1)))
+    assert run("estimate", "survey.db", "--question", "quit").status == 0
+    assert run("estimate", "survey.db", "--question", "visits", "--by", "age").status == 0
+    refuse("estimate", "survey.db", "--question", "quit", "--by", "age", says="without --by")

@@ -224,6 +224,7 @@ def test_too_few_people_are_pointed_out(here):
         (('answers_file = "towns.csv"', 'answers_file = "long.csv"'), "200"),
         (('answers_file = "towns.csv"', 'answers_file = "many.csv"'), str(MOST_LISTED)),
         (('answers_file = "towns.csv"', 'answers_file = "zero.csv"'), "zero.csv"),
+        (('answers_file = "towns.csv"', 'answers_file = "signs.csv"'), "a letter or a digit"),
         (("epsilon = 2", "epsilon = 9"), "disclose"),
         (("epsilon = 2", ""), "epsilon"),
         (("epsilon = 2", 'epsilon = 2\nprior = "uniform"'), "prior"),
@@ -237,6 +238,9 @@ def test_what_no_list_can_be_is_refused_by_its_line(here, change, says):
     (here / "long.csv").write_text("answer\n" + "a" * 201 + "\nb\n")
     (here / "many.csv").write_text("answer\n" + "".join(f"{k}\n" for k in range(MOST_LISTED + 1)))
     (here / "zero.csv").write_text("answer,count\na,0\nb,1\n")
+    (here / "signs.csv").write_text(
+        "answer,also\n½,\n+,plus\n東,\n—,\n"
+    )  # nobody can search for the last one
     with pytest.raises(SurveyError) as caught:
         check(read(SURVEY.replace(*change, 1), here))
     assert says in str(caught.value)

@@ -433,6 +433,17 @@ def test_a_store_takes_as_many_people_as_it_should_and_none_after_the_end(tmp_pa
         assert store.add(people[:1]) == [Verdict.CLOSED]
 
 
+def test_a_report_that_a_phone_holds_back_over_the_end_is_taken(tmp_path):
+    """Otherwise chance, and how long somebody took, would decide about who is counted."""
+    end = (datetime.now(UTC) - timedelta(minutes=30)).isoformat(timespec="seconds")
+    for hold, verdict in (("1 h", Verdict.ACCEPTED), ("20 min", Verdict.CLOSED)):
+        found, _ = published(f'closes = {end}\nhold = "{hold}"\n' + ONE, tmp_path)
+        content = found.content({"smokes": found.questions[0].mechanisms[0].outputs[0]})
+        with create_store(tmp_path / f"{verdict.name}.db", found) as store:
+            assert not store.takes_reports()  # nobody begins any more
+            assert store.add([Submission("0" * 32, content)]) == [verdict]
+
+
 def test_the_same_survey_is_loaded_as_it_was_checked(tmp_path):
     text = TWO + SMOKES
     found, _ = published(text, tmp_path)

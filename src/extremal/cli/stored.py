@@ -175,6 +175,12 @@ def _estimated(
     from extremal.collection.results import tables
     from extremal.estimation.sample import store_table
 
+    if part.hides and beside.by:
+        raise OptionError(
+            "shares among those asked must be estimated without --by",
+            given=part.column,
+            remedy="choose other questions with --question",
+        )
     pairs: list[tuple[Any, Any]] = []
     drew = []
     for mechanism, numbers in mechanisms_of(reports.surveys, part.column):

@@ -12,7 +12,7 @@ import typer
 
 from extremal._common.files import open_file, write_file
 from extremal._common.words import missing
-from extremal.errors import SurveyError
+from extremal.errors import OptionError, SurveyError
 from extremal.estimation.promise import SURVEY, goal
 
 from . import fieldwork, show
@@ -451,14 +451,16 @@ def export(
     from extremal.collection.learning import write_mechanisms
     from extremal.collection.results import csv_text, parquet_bytes, statistics_bytes
     from extremal.collection.store import open_store
-    from extremal.release.files.source import format_of
+    from extremal.release.files.source import KNOWN, format_of
 
     check_target(output, overwrite)
+    kind = "csv" if output == "-" else format_of(output)
+    if kind is None:
+        raise OptionError(f"-o must name a file of one format: {KNOWN}", given=output)
     with open_store(place_of(survey, database)) as store:
         check_mechanisms(survey, store)
         reports = store.reports()
         learned = [] if output == "-" else write_mechanisms(store, Path(survey))
-    kind = format_of(output)
     if kind == "parquet":
         write_file(output, parquet_bytes(reports), overwrite, 0o600)
     elif kind in ("spss", "stata"):

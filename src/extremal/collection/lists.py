@@ -72,6 +72,12 @@ def listed(table: Section, question: Question, earlier: Mapping[str, Wording]) -
     if long or NOT_ASKED in read.labels:
         problem = f"must have answers of at most {LONGEST} characters" if long else "must have other answers"
         raise table.wrong("answers_file", problem, long or NOT_ASKED)
+    for label, also in zip(read.labels, read.also, strict=True):
+        if not any(letter.isalnum() for text in (label, *also) for letter in text):
+            problem = (
+                "must have a letter or a digit in each answer or its other spellings, by which people find it"
+            )
+            raise table.wrong("answers_file", problem, label)
     words: dict[str, Any] = {"answers": read.labels, "also": read.also, "groups": read.groups}
     return replace(question, **words, epsilon=float(epsilon), prior=prior)
 

@@ -33,7 +33,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -248,7 +248,8 @@ class Store:
 
     def _room(self, session: Session) -> int:
         """How many more reports are taken at once."""
-        if session.value(CLOSED) is not None or self.published.over(datetime.now(UTC)):
+        held = timedelta(seconds=self.published.hold)  # a report that was drawn in time may wait so long
+        if session.value(CLOSED) is not None or self.published.over(datetime.now(UTC) - held):
             return 0
         most = self.published.most_people
         return LARGEST_BATCH + 1 if most is None else max(most - int(session.value(COUNT)), 0)
@@ -331,7 +332,8 @@ class Store:
     def takes_reports(self) -> bool:
         """Whether the survey is open now."""
         with self.database.session() as session:
-            return not self.published.early(datetime.now(UTC)) and self._room(session) > 0
+            now = datetime.now(UTC)
+            return not (self.published.early(now) or self.published.over(now)) and self._room(session) > 0
 
     def visible(self) -> int:
         """How many people's reports results and exports show."""

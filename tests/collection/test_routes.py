@@ -473,7 +473,8 @@ def test_a_reload_in_field_mode_finds_the_report_of_the_person_who_answers_and_r
 
 def test_every_sentence_of_the_page_has_a_use_and_none_is_lacking():
     code = "".join(
-        (STATIC / name).read_text("utf-8") for name in ("form.js", "field.js", "words.js", "form.html")
+        (STATIC / name).read_text("utf-8")
+        for name in ("form.js", "field.js", "words.js", "form.html", "extremal-list.js")
     )
     called = set(re.findall(r'say\("(\w+)"', code)) | set(re.findall(r'data-text="(\w+)"', code))
     assert called <= set(catalogue("en"))

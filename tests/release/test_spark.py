@@ -33,7 +33,7 @@ from extremal.certification.certify import certify
 from extremal.errors import DisclosureError, ExtremalError, FileError, KeyingError, OptionError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release.job import Terms, plan
-from extremal.release.spark import COMMITTER, Reports, check_storage, counts_spark, privatize_spark
+from extremal.release.spark import COMMITTER, DrawTask, check_storage, counts_spark, privatize_spark
 from tests.support import spark_daemon
 from tests.support.falsifier import finds_more_than
 from tests.support.joint import Released, all_findings, promise
@@ -264,7 +264,7 @@ def test_reports_stored_in_a_folder_are_read_back_from_it(spark, frame, tmp_path
     assert len(first) == ROWS
     assert reports(private) == first
     assert (path / "_SUCCESS").exists()
-    assert "Reports" not in explained(private)
+    assert "DrawTask" not in explained(private)
     expect(ValuesError, "new folder", lambda: ex.privatize(frame, {"answer": C}, target=str(path)))
     assert reports(spark.read.schema(private.schema).parquet(str(path))) == first
 
@@ -497,7 +497,7 @@ def test_reports_are_counted_in_the_order_of_the_outputs(frame, kept):
     counts = counts_spark(kept, "answer", C)
     assert list(counts.items()) == [(label, drawn.count(label)) for label in C.outputs]
     expect(ValuesError, "every report in 'name' must be one of", lambda: counts_spark(frame, "name", C))
-    expect(ValuesError, "must have the columns", lambda: counts_spark(frame, "nothing", C))
+    expect(ValuesError, "must have the column", lambda: counts_spark(frame, "nothing", C))
 
 
 # --- unknown values
@@ -557,7 +557,7 @@ def test_many_unknown_values_are_one_line(spark):
 
 
 REFUSED = {
-    "no such column": (ValuesError, "must have the columns", {"nothing": C}, {}),
+    "no such column": (ValuesError, "must have the column", {"nothing": C}, {}),
     "no column": (ValuesError, "mechanisms must be a mapping", {}, {}),
     "not certified": (ValuesError, "must be a certified one", {"answer": C.mechanism}, {}),
     "unknown option": (ValuesError, "one of refuse, drop", {"answer": C}, {"unknown": "keep"}),
@@ -567,7 +567,7 @@ REFUSED = {
     "a key alone": (KeyingError, "keyed must be a Keyed", {"answer": C}, {"keyed": KEY}),
     "no key file": (KeyingError, "key file must be one", {"answer": C}, {"keyed": ex.Keyed("gone", "id")}),
     "a column of ids": (KeyingError, "name of a column", {"answer": C}, {"keyed": ex.Keyed(KEY, [1])}),
-    "no id column": (ValuesError, "must have the columns", {"answer": C}, {"keyed": ex.Keyed(KEY, "x")}),
+    "no id column": (ValuesError, "must have the column", {"answer": C}, {"keyed": ex.Keyed(KEY, "x")}),
     "private ids": (ValuesError, "stays as it is", {"number": D}, {"keyed": ex.Keyed(KEY, "number")}),
     "fractional ids": (KeyingError, "got double", {"answer": C}, {"keyed": ex.Keyed(KEY, "weight")}),
     "repeated ids": (
@@ -706,7 +706,7 @@ def test_the_key_is_not_in_plans_logs_event_logs_or_files(spark, frame, folder):
         plan = private._jdf.queryExecution()
         shown = [repr(private), str(private.schema), explained(private), plan.toString()]
         shown += [plan.analyzed().toJSON(), plan.executedPlan().treeString()]
-        assert "Reports" in shown[2]
+        assert "DrawTask" in shown[2]
     texts = {f"shown {i}": text.encode() for i, text in enumerate(shown)}
     texts |= {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert any("events" in name and b"MapInArrow" in text for name, text in texts.items())
@@ -732,7 +732,7 @@ def test_values_that_were_refused_are_not_in_the_logs(spark, folder, tmp_path):
 def test_a_worker_unpacks_tables_once(spark, frame, keyed, tmp_path):
     job, _ = plan({"answer": C}, Terms())
     releases = spark.sparkContext.broadcast(job.releases)
-    work = Reports(releases, job.randomness, False, {"answer": frame.columns.index("answer")}, None)
+    work = DrawTask(releases, job.randomness, False, {"answer": frame.columns.index("answer")}, None)
 
     def watched(batches):
         yield from work(batches)

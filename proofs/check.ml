@@ -1,7 +1,7 @@
 (* check FILE...: yes or no for each mechanism file.
 
    This part reads a file and hands its numbers to the checker that was extracted from the proofs. It is small, and not
-   proven: what the text of a file means is defined in docs/file-format.md. Labels, notes, evidence and digests are not
+   proven: what the text of a file means is defined in docs/api/file-format.md. Labels, notes, evidence and digests are not
    looked at. *)
 
 open Checker

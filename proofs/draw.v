@@ -2,7 +2,7 @@
 
     A row of weights that sum to 2^62 becomes 2^b buckets of equal size, each with a threshold and an alias. A word
     chooses a bucket by its first bits; the next bits are below the threshold or not. The program is that of
-    docs/file-format.md, step by step, in whole numbers; [extract.v] turns it into OCaml. *)
+    docs/api/file-format.md, step by step, in whole numbers; [extract.v] turns it into OCaml. *)
 
 From Coq Require Import ZArith Lia.
 From mathcomp Require Import all_ssreflect.

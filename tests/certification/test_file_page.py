@@ -1,6 +1,6 @@
 """The page about the mechanism file is true: its code, its test vectors, its bounds.
 
-Run as a program, this file renews the test vectors in docs/file-format.md and docs/api/formats.md.
+Run as a program, this file renews the test vectors in docs/api/file-format.md and docs/api/formats.md.
 """
 
 import hashlib

@@ -1,7 +1,8 @@
 """What the browser draws: the shared vectors, and the certified distribution.
 
-vectors.json holds mechanisms and [mechanism, answer, word, report], computed with the code in docs/file-format.md: edge
-words, random ones, and for every bucket of every row the words just below and at its threshold.
+vectors.json holds mechanisms and [mechanism, answer, word, report], computed with the code in
+docs/api/file-format.md: edge words, random ones, and for every bucket of every row the words just below and at its
+threshold.
 """
 
 import json

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("node") is None and not os.environ.get("EXTREMAL_REQUIRE_NODE"), reason="needs node"
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "file-format.md"
+PAGE = Path(__file__).parents[2] / "docs" / "api" / "file-format.md"
 
 
 def some_mechanisms():

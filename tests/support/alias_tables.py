@@ -1,4 +1,4 @@
-"""Alias tables in plain Python integers, as docs/file-format.md has them, and weights to try them on."""
+"""Alias tables in plain Python integers, as docs/api/file-format.md has them, and weights to try them on."""
 
 import numpy as np
 

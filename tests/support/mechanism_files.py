@@ -13,7 +13,7 @@ from extremal.model.mechanism import constant, identity
 from tests.support.aes import aes_256
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = (DOCS / "file-format.md", DOCS / "api" / "formats.md")
+PAGES = (DOCS / "api" / "file-format.md", DOCS / "api" / "formats.md")
 
 
 def small():

@@ -292,7 +292,7 @@ class Certified:
         return certified
 
     def to_json(self) -> str:
-        """The text of a mechanism file (docs/file-format.md)."""
+        """The text of a mechanism file (docs/api/file-format.md)."""
         return mechanism_file.to_text(self._document())
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -3,7 +3,7 @@
 `encode` gives the document of a certificate and `decode` reads one back. A document is accepted only if it is
 what `encode` writes for the same content, so nothing passes that it would not have written.
 Whether the weights satisfy epsilon is not decided here: `certify` proves it anew for every file.
-docs/file-format.md is the specification for other languages.
+docs/api/file-format.md is the specification for other languages.
 """
 
 from __future__ import annotations

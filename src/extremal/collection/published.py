@@ -289,7 +289,7 @@ class Published(SurveyTerms):
     @cached_property
     def digest(self) -> str:
         """Names questions, answers, mechanisms and conditions: reports to one digest can be counted together."""
-        covered = [
+        covered: list[Any] = [
             [q.name, q.text, q.kind, q.answers, q.scores or (), q.form, [m.digest for m in q.drawn_from]]
             for q in self.questions
         ]

@@ -97,7 +97,9 @@ def promise_boxes(made: Audit) -> list[Box]:
 def guess_box(figures: Figures) -> Box:
     """How often the best guess at the answer is right, without a report and with one."""
     secret = figures["guessing"]["secret"]
-    before, worst = percentage(secret["before"]), percentage(secret["after_worst_report"])
+    before, worst = (
+        percentage(secret[when]).replace(" %", "\u202f%") for when in ("before", "after_worst_report")
+    )
     return Box(
         "The best guess",
         f"{before} → {worst}",

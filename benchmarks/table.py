@@ -29,12 +29,12 @@ def markdown(path: Path = REFERENCE) -> str:
         "",
         f"{machine['cpu']}, {machine['cores']} cores, Python {machine['python']}, {run['date'][:10]}, load average "
         f"{machine['load']} at the start; {met} of {len(run['targets'])} targets met.",
-        *_gaps(run),
+        *gaps(run),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _gaps(run: dict[str, Any]) -> list[str]:
+def gaps(run: dict[str, Any]) -> list[str]:
     """The largest gap at each level of the tables of gaps, and the slowest design; nothing if the run has none."""
     lines = []
     for table in run["tables"]:

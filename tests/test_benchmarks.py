@@ -190,6 +190,22 @@ def test_a_survey_under_load_loses_nothing(tmp_path):
     assert weight["rows"][-1]["ok"]
 
 
+@pytest.mark.slow
+def test_the_largest_gaps_of_a_run_are_those_of_its_tables(tiny, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import table
+
+    _, result = tiny
+    shares = [t for t in result["tables"] if t["title"].startswith("Shares")]
+    printed = "\n".join(table.gaps(result))
+    assert printed.count("\n| Shares") == len(shares) == 3
+    for title, rows in ((t["title"], t["rows"]) for t in shares):
+        for level in {row["epsilon"] for row in rows}:
+            found = [row["gap"] for row in rows if row["epsilon"] == level]
+            (line,) = [x for x in printed.splitlines() if x.startswith(f"| {title} |")]
+            assert f" {max(found):.1e} ({len(found)}) " in line
+
+
 def test_the_table_of_results_is_that_of_the_reference_run():
     command = [sys.executable, str(BENCHMARKS / "table.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, encoding="utf-8")

@@ -12,7 +12,7 @@ from extremal.collection.catalogues import LANGUAGES, catalogue, parse_catalogue
 from extremal.collection.designs import check, load_designs
 from extremal.collection.page import page_of
 from extremal.collection.published import Published
-from extremal.collection.results import results
+from extremal.collection.results import people_needed, results
 from extremal.collection.store import Submission, Verdict, create_store
 from extremal.collection.survey import parse_survey
 from extremal.errors import SurveyError
@@ -311,6 +311,21 @@ def test_reports_of_people_who_were_chosen_otherwise_are_not_counted_together(tm
     ]
     digests = [published(one, tmp_path)[0].digest for one in (text, *others)]
     assert len(set(digests)) == len(digests)
+
+
+def test_reports_on_a_set_after_a_private_answer_tell_the_shares_among_those_asked(tmp_path):
+    """How common each set is, and "not asked", decides how common reports are: shares must follow from these."""
+    text = ONE + QUIT.replace("[0.6, 0.4]", '["30%", "10%"]').replace('"yes", "no"]\n', '"a", "b"]\n')
+    text = "width = 0.2\n" + text.replace("epsilon = 0.5\n", 'kind = "several"\nepsilon = 0.9\n')
+    found, _ = published(text.replace("0.2, 0.7, 0.1", "0.3, 0.6, 0.1"), tmp_path)
+    second = found.questions[1]
+    (certified,) = second.mechanisms
+    wanted = [[float(x[k : k + 1] == "1") for x in certified.inputs] for k in (0, 1)]
+    wanted += [[float(x == "not asked") for x in certified.inputs]]
+    channel = certified.mechanism.matrix
+    solved, *_ = np.linalg.lstsq(channel, np.transpose(wanted), rcond=None)
+    assert np.allclose(channel @ solved, np.transpose(wanted), atol=1e-9)
+    assert people_needed(found)["quit"] is not None
 
 
 @pytest.mark.parametrize("intervals", ["each", "all"])

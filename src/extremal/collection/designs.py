@@ -404,7 +404,7 @@ def choose(question: Question) -> tuple[str, tuple[Certified, ...], float | None
     assert prior is not None
     assert epsilon is not None
     if question.hides:
-        made = designed(prior, epsilon, groups(members(items)))
+        made = designed(prior, epsilon, groups({**members(items), NOT_ASKED: [NOT_ASKED]}))  # and of how many
         return "joint", (certify(made, allow_true_answers=True),), None
     each = _each(prior, epsilon, len(items), question.independent)
     if len(items) > MOST_JOINT:

@@ -699,3 +699,14 @@ def test_groups_among_those_asked_are_refused_in_words(tmp_path, monkeypatch):
     assert run("estimate", "survey.db", "--question", "quit").status == 0
     assert run("estimate", "survey.db", "--question", "visits", "--by", "age").status == 0
     refuse("estimate", "survey.db", "--question", "quit", "--by", "age", says="without --by")
+
+
+@pytest.mark.parametrize("name", ["invited.db", "invited.toml", "link.csv"])
+def test_links_and_exports_do_not_replace_the_survey_or_its_store(here, name):
+    invite = ["survey", "invite", "invited.toml", "-n", 2, "--url", "https://x.org", "--overwrite", "-o"]
+    assert run(*invite, "links.csv").status == 0
+    Path("link.csv").hardlink_to("invited.db")
+    before = [Path(f"invited.{end}").read_bytes() for end in ("db", "toml")]
+    refuse(*invite, name, says="must not replace the survey or its store")
+    refuse("survey", "export", "invited.toml", "--overwrite", "-o", name, says="must not replace")
+    assert [Path(f"invited.{end}").read_bytes() for end in ("db", "toml")] == before

@@ -27,6 +27,12 @@ SIMULATED = 500  # people, where the survey does not say how many it asks
 MOST_SIMULATED = 100_000
 
 
+def check_apart(output: str, survey: str, place: str) -> None:
+    """Refuse to write over the survey or its store."""
+    own = [survey, *(f"{place}{end}" for end in ("", "-journal"))]
+    check_own_files(output, own, "the survey or its store")
+
+
 def import_form(
     form: str,
     *,
@@ -178,9 +184,7 @@ def backup(survey: str, *, output: str, database: str | None = None, overwrite: 
     if output == "-":
         raise OptionError("a copy must be written into a file", given="-o -", remedy="give its name")
     check_target(output, overwrite)
-    check_own_files(
-        output, [survey, *(f"{place}{end}" for end in ("", "-journal"))], "the survey or its store"
-    )
+    check_apart(output, survey, place)
     content, count = copied(place)
     write_file(output, content, overwrite, 0o600)
     print(f"{count} people's reports in {output}: keep it as safe as the store")

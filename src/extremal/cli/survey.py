@@ -306,6 +306,7 @@ def invite(
     if not published.invitation:
         raise SurveyError("this survey needs no invitations", remedy="write invitation = true in it")
     check_target(output, overwrite)
+    fieldwork.check_apart(output, survey, place_of(survey, database))
     base = public_address(url)
     with create_store(place_of(survey, database), published) as store:
         links = "".join(f"{base}#{token}\n" for token in store.invite(count))
@@ -454,6 +455,7 @@ def export(
     from extremal.release.files.source import KNOWN, format_of
 
     check_target(output, overwrite)
+    fieldwork.check_apart(output, survey, place_of(survey, database))
     kind = "csv" if output == "-" else format_of(output)
     if kind is None:
         raise OptionError(f"-o must name a file of one format: {KNOWN}", given=output)

@@ -129,5 +129,6 @@ def list_result(question: Asked, seen: Counter[str], confidence: float) -> dict[
     then = ", then groups" if len(tables) > 1 else ""
     notes = [f"{len(question.answers):,} answers; the {TOP} most frequent are shown{then}."]
     notes += [f"{table.warning[:1].upper()}{table.warning[1:]}." for table in tables if table.warning]
-    promise = f"I{str(tables[0].promise)[1:]}." if tables else None
+    said = [str(table.promise).removeprefix("intervals: ") for table in tables]
+    promise = f"Intervals: {'; of groups: '.join(said)}." if said else None
     return {"rows": rows, "promise": promise, "note": " ".join(notes)}

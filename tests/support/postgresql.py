@@ -5,12 +5,13 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.support.ports import free_port
 
 REQUIRED = os.environ.get("EXTREMAL_REQUIRE_POSTGRESQL") == "1"
 
@@ -42,9 +43,7 @@ class Cluster:
     def __init__(self, folder):
         self.folder = Path(folder)
         self.user = _somebody() if os.geteuid() == 0 else None
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = None
         self.process = None
 
     @property
@@ -78,32 +77,31 @@ class Cluster:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def start(self):
-        log = open(self.folder / "log", "a")  # noqa: SIM115
-        command = [
-            program("postgres"),
-            "-D",
-            self.folder / "data",
-            "-h",
-            "127.0.0.1",
-            "-p",
-            self.port,
-            "-k",
-            "",
-        ]
-        command += ["-c", "shared_buffers=16MB", "-c", "autovacuum=off", "-c", "fsync=off"]
-        self.process = subprocess.Popen(
-            list(map(str, command)), user=self.user, cwd=self.folder, stdout=log, stderr=log
-        )
-        log.close()
-        for _ in range(600):
-            done = subprocess.run(
-                [program("pg_isready"), "-h", "127.0.0.1", "-p", str(self.port)], capture_output=True
-            )
-            if done.returncode == 0:
+        """At a port of its own, which it keeps when it is started again."""
+        for _ in range(20):
+            port = self.port or free_port()
+            if self._starts(port):
+                self.port = port
                 return
-            assert self.process.poll() is None, (self.folder / "log").read_text()
+            time.sleep(0.1)
+        raise AssertionError((self.folder / "log").read_text())
+
+    def _starts(self, port):
+        """Whether the server answers there; another one may have taken the port in the meantime."""
+        command = [program("postgres"), "-D", self.folder / "data", "-h", "127.0.0.1", "-p", port, "-k", ""]
+        command += ["-c", "shared_buffers=16MB", "-c", "autovacuum=off", "-c", "fsync=off"]
+        with open(self.folder / "log", "a") as log:
+            self.process = subprocess.Popen(
+                list(map(str, command)), user=self.user, cwd=self.folder, stdout=log, stderr=log
+            )
+        while self.process.poll() is None:
+            ready = subprocess.run(
+                [program("pg_isready"), "-h", "127.0.0.1", "-p", str(port)], capture_output=True
+            )
+            if ready.returncode == 0 and self.process.poll() is None:
+                return True
             time.sleep(0.05)
-        raise AssertionError("PostgreSQL did not start")
+        return False
 
     def execute(self, statement):
         """Execute it, over a connection of its own."""

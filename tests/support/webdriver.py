@@ -22,6 +22,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.support.browser import started
+from tests.support.ports import free_port
 
 MINI_BROWSERS = sorted(Path("/usr/lib").glob("*/webkit2gtk-4.*/MiniBrowser"))[-1:]
 NEEDS = {
@@ -282,8 +283,7 @@ def webkit():
         style = Path(home, ".config", "gtk-3.0", "gtk.css")
         style.parent.mkdir(parents=True)
         style.write_text(SMALL, encoding="utf-8")
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
+        port = free_port()
         address = f"http://127.0.0.1:{port}"
         surroundings = {**os.environ, "DISPLAY": f":{display}", "HOME": home}
         with program("WebKitWebDriver", "-p", str(port), env=surroundings) as process:

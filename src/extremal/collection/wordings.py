@@ -186,7 +186,8 @@ def condition(table: Section, earlier: Mapping[str, Wording], names: Sequence[st
     if earlier[name].kind == "list":
         raise table.wrong("ask_if", "must not name a list", name, "ask a question with few answers first")
     known = earlier[name].answers
-    if not isinstance(answers, list) or not answers or not set(map(str, answers)) < set(known):
+    some = isinstance(answers, list) and answers and set(map(str, answers)) <= set(known)
+    if not some or (len(set(answers)) == len(known) and earlier[name].kind != "several"):
         raise table.wrong(
             "ask_if", f"must name some of the answers to {name}", answers, f"they are {', '.join(known[:8])}"
         )

@@ -21,7 +21,8 @@ from .._common.files import read_bytes
 from .._common.words import brief, missing
 from ..errors import SurveyError
 from .catalogues import LANGUAGES
-from .survey import LONGEST_LABEL, MOST_ANSWERS, MOST_HIDDEN, MOST_ITEMS, NAME, new_id
+from .published import NOT_ASKED
+from .survey import LONGEST_LABEL, MOST_ANSWERS, MOST_HIDDEN, MOST_ITEMS, MOST_QUESTIONS, NAME, new_id
 
 LARGEST = 1 << 24  # bytes of a file
 MOST_ROWS = 5000
@@ -183,10 +184,12 @@ class _Form:
 
     def read(self, survey: Rows, choices: Rows) -> None:
         """All rows; whatever is not taken over is listed."""
-        for row in choices.values():
+        for number, row in choices.items():
             listed, name = row.get("list_name", ""), row.get("name") or row.get("value", "")
-            if listed and name:
-                self.lists.setdefault(listed, {}).setdefault(name, self._texts(row, "label", name))
+            if name in self.lists.get(listed, {}):
+                self.left.append(f"choices row {number}: {name!r} stands in {listed!r} before")
+            elif listed and name:
+                self.lists.setdefault(listed, {})[name] = self._texts(row, "label", name)
         for number, row in survey.items():
             kind = row.get("type", "")
             try:
@@ -289,6 +292,10 @@ class _Form:
         labels = [texts[self.languages[0]] for texts in answers.values()]
         if len({label.casefold() for label in labels}) < len(labels) or max(map(len, labels)) > LONGEST_LABEL:
             raise _Unfit(f"its choices must have different labels, of at most {LONGEST_LABEL} characters")
+        if NOT_ASKED in labels:
+            raise _Unfit(f"no choice may be called {NOT_ASKED!r}")
+        if len(self.asked) == MOST_QUESTIONS:
+            raise _Unfit(f"a survey has at most {MOST_QUESTIONS} questions")
         garbled = row.get("garbling::rate") or row.get("garbling::answer")
         private = bool(garbled) or name in self.wanted.shares
         if several and not private:

@@ -64,6 +64,9 @@ def test_the_tutorial_goes_from_an_empty_folder_to_published_shares(tmp_path, mo
     told = re.sub("[0-9a-f]{64}$", "…", printed["extremal survey check survey.toml"])
     shown = " ".join(shown.split())
     assert LEAKS.sub("…", shown) == LEAKS.sub("…", told)
+    ends = re.search(r"Stages end after ([\d,]+), ([\d,]+), ([\d,]+) people", shown).groups()
+    assert "When {} people have answered, the server designs".format(*ends) in " ".join(TUTORIAL.split())
+    assert "so it does after {1} and {2} people".format(*ends) in " ".join(TUTORIAL.split())
     here, there = ([float(figure) for figure in LEAKS.findall(text)] for text in (shown, told))
     assert here == pytest.approx(there, rel=0.02)
     assert Path("shares.csv").read_text(encoding="utf-8").count("\n") == 5

@@ -23,10 +23,10 @@ def response(truth, n=2):
     return np.full((n, n), (1 - truth) / (n - 1)) + np.eye(n) * (truth - (1 - truth) / (n - 1))
 
 
-def holds(stages, error, priors, always=False):
+def holds(stages, error, priors, always=False, drift=0.0):
     """Whether the set that these reports give holds each of the priors."""
     n = len(priors[0])
-    told = Sums(tuple(stages), 0.0, always, np.zeros(n), np.ones(n)).told(error)
+    told = Sums(tuple(stages), 0.0, always, np.zeros(n), np.ones(n), drift).told(error)
     if not told.possible:
         return [False] * len(priors)
     center = told.center(told.lower, told.upper)
@@ -227,6 +227,17 @@ def test_a_drift_is_allowed_for_in_every_direction(first):
         moved = np.array(PI) + away
         if moved.min() >= 0:
             assert priors.contains(moved)
+
+
+def test_stages_may_each_have_drifted_in_another_direction():
+    """Each tells one answer from the others, and the people of each gave that one less often than the next people."""
+    pi, drift, stages = np.full(4, 0.25), 0.1, []
+    for one in np.eye(4):
+        theirs = pi - drift / 2 * one + drift / 6 * (1 - one)
+        matrix = np.where(one[:, None] > 0, [[0.8, 0.2]], [[0.3, 0.7]])
+        stages.append(Stage(matrix, pi, 1e6 * (theirs @ matrix)))
+    assert holds(stages, 0.05, [pi], drift=drift) == [True]
+    assert holds(stages, 0.05, [pi], drift=drift / 2) == [False]
 
 
 def test_what_is_sure_always_limits_the_set(first):

@@ -230,7 +230,7 @@ class PriorSet:
         forged
             The largest share of the reports that somebody made up at will.
         drift
-            How far the shares of the next people may be from those who reported, as a sum of absolute differences.
+            How far the shares of the next people may be from those of each pair, as a sum of absolute differences.
         valid
             "fixed": the number of reports was fixed in advance. "always": whoever stopped may have looked all the time.
         between

@@ -76,7 +76,7 @@ class CollectedReports:
     """Reports under one or several mechanisms, each of different people: see `PriorSet.from_reports`.
 
     `between` are the smallest and largest shares that are possible at all, `drift` how far, in l1 distance, the shares
-    of the people whom the set is for may be from those of the people who reported.
+    of the people whom the set is for may be from those of every stage.
     """
 
     stages: tuple[Collected, ...]
@@ -119,13 +119,13 @@ class CollectedReports:
 
     @cached_property
     def _sums(self) -> Sums:
-        n = len(self.stages[0].expected)
-        none = (np.zeros(n), np.ones(n))
-        lower, upper = none if self.between is None else tuple(map(np.array, self.between))
-        # Shares of people who reported may lie outside of the range of those whom the set is for, by the drift.
-        low, high = np.maximum(lower - self.drift / 2, 0.0), np.minimum(upper + self.drift / 2, 1.0)
         stages = tuple(collected.stage for collected in self.stages)
-        return Sums(stages, self.forged, self.valid == "always", low, high)
+        return Sums(stages, self.forged, self.valid == "always", *self._sure, self.drift)
+
+    @property
+    def _sure(self) -> tuple[Floats, Floats]:
+        n = len(self.stages[0].expected)
+        return (np.zeros(n), np.ones(n)) if self.between is None else tuple(map(np.array, self.between))
 
     def bounds(self, confidence: float) -> Bounds:
         """The set that holds the prior of the next people with this confidence."""
@@ -139,7 +139,7 @@ class CollectedReports:
             )
         lower, upper = self._ranges(told, ROOM)
         center = told.center(lower, upper)
-        return Bounds(center, lower, upper, min(told.radius(center) + self.drift + ROOM, WHOLE_SIMPLEX))
+        return Bounds(center, lower, upper, min(told.radius(center) + ROOM, WHOLE_SIMPLEX))
 
     def holds(self, bounds: Bounds, confidence: float) -> bool:
         """Whether a set is large enough: another computer may end a linear program at another center."""
@@ -150,17 +150,15 @@ class CollectedReports:
         return bool(
             np.all(bounds.lower <= lower)
             and np.all(bounds.upper >= upper)
-            and bounds.radius >= min(told.radius(bounds.center) + self.drift, WHOLE_SIMPLEX)
+            and bounds.radius >= min(told.radius(bounds.center), WHOLE_SIMPLEX)
         )
 
     def _told(self, confidence: float) -> Told:
         return self._sums.told(1 - confidence)
 
     def _ranges(self, told: Told, room: float) -> tuple[Floats, Floats]:
-        """The shares of the next people: those told, moved by the drift, but for what is ruled out."""
-        low, high = told.lower - self.drift / 2 - room, told.upper + self.drift / 2 + room
-        lower, upper = (0.0, 1.0) if self.between is None else tuple(map(np.array, self.between))
-        return np.clip(low, lower, upper), np.clip(high, lower, upper)
+        """The shares of the next people, wider by rounding, but for what is ruled out."""
+        return np.clip(told.lower - room, *self._sure), np.clip(told.upper + room, *self._sure)
 
 
 def collected(pairs: Any, reports: Any) -> tuple[Collected, ...]:

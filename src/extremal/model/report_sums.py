@@ -22,6 +22,7 @@ import numpy as np
 
 from .._common.highs import Program
 from .._common.types import Floats, Ints
+from .evidence import WHOLE_SIMPLEX
 
 TOGETHER = 10  # answers up to which the half-spaces of all sets of answers are taken together
 LISTED = 14  # and up to which all sets are looked at; beyond, single answers and the sum of all errors
@@ -37,7 +38,6 @@ RIDGE = 1e-6  # of an observation of the expected prior: scores exist where repo
 NARROWED = 4  # times that the ranges of shares are made narrower by one another
 SECTIONS = 40  # of the golden section: the best multiplier to eight digits
 STEPS_AWAY = 4.0  # times the multiplier that would be right if all answers of a set weighed the same
-WHOLE = 2.0  # the largest l1 distance
 BERRY_ESSEEN = 0.4748  # the constant C, for sums of independent terms of one distribution
 EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}  # the least allowed
 
@@ -79,7 +79,7 @@ class Told:
     sets: Floats | None = None
     least: Floats | None = None
     estimate: Floats | None = None
-    allowance: float = WHOLE
+    allowance: float = WHOLE_SIMPLEX
 
     @property
     def possible(self) -> bool:
@@ -100,9 +100,9 @@ class Told:
     def radius(self, center: Floats) -> float:
         """No possible shares are further away from the center."""
         if self.sets is not None and self.least is not None:
-            return min(2 * float(np.max(self.sets @ center - self.least)), WHOLE)
+            return min(2 * float(np.max(self.sets @ center - self.least)), WHOLE_SIMPLEX)
         moved = 0.0 if self.estimate is None else float(np.abs(center - self.estimate).sum())
-        return min(self.allowance + moved, WHOLE)
+        return min(self.allowance + moved, WHOLE_SIMPLEX)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,8 @@ class Sums:
     """All reports, and what is assumed of them.
 
     `forged` is the largest share of them that was made up, `always` whether they are looked at all the time, and not
-    at a number fixed in advance. Shares outside of [lower, upper] are ruled out.
+    at a number fixed in advance. The next people's shares, of which all is said, lie within [lower, upper], and are at
+    most `drift` away from those of each stage, in l1 distance.
     """
 
     stages: tuple[Stage, ...]
@@ -118,6 +119,7 @@ class Sums:
     always: bool
     lower: Floats
     upper: Floats
+    drift: float = 0.0
 
     @property
     def size(self) -> int:
@@ -153,7 +155,7 @@ class Sums:
         reach = max(float(np.abs(a - column[:, None]).sum(axis=0).max()) for column in a.T)
         forged = min(self.forged * math.fsum(s.reports for s in self.stages) / stage.reports, 1.0)
         chance = reach * math.sqrt(math.log(2 / error) / 2 / stage.reports)
-        allowance = off + math.fsum(spread) + chance + forged * reach
+        allowance = off + math.fsum(spread) + chance + forged * reach + self.drift
         return Told(lower, upper, estimate=stage.estimate(), allowance=allowance)
 
     def _polytope(self, sets: Floats, error: float) -> tuple[Floats, Floats]:
@@ -173,7 +175,7 @@ class Sums:
                 information = math.fsum(parts) / scored[0][1]
             rate = np.sqrt(2 * limit / information)
             value, slope, level = np.zeros(len(sets)), np.zeros(sets.shape), np.full(len(sets), -limit)
-            lost = np.zeros(len(sets))
+            lost, moved = np.zeros(len(sets)), np.zeros(len(sets))
             for stage, (a, v) in zip(self.stages, scored, strict=True):
                 steepest = STEEPEST / np.maximum(np.ptp(a, axis=1), LEAST)  # a report may tell nothing
                 bet = np.minimum(rate / v, steepest)[:, None] * a
@@ -181,7 +183,9 @@ class Sums:
                 means = np.expm1(bet) @ stage.matrix.T  # of g - 1, by answer
                 at = means @ around
                 value += stage.reports * np.log1p(at)
-                slope += stage.reports * means / (1 + at[:, None])  # less what is the same for all shares
+                own = stage.reports * means / (1 + at[:, None])  # less what is the same for all shares
+                slope += own
+                moved += self.drift / 2 * np.ptp(own, axis=1)
                 level += bet @ stage.counts
                 lost = np.maximum(lost, -np.log1p(means.min(axis=1)))
             # A forged report has a g of at most 1; an honest one in its place has the mean of some answer at least.
@@ -190,7 +194,7 @@ class Sums:
                 honest = max(self.stages[-1].reports - self.forged * total, 0.0)
                 level -= np.log(passing(self.stages[-1].matrix, bet, honest))
             normals.append(slope)
-            offsets.append(level - value + slope @ around)
+            offsets.append(level - value + slope @ around - moved)
         scale = np.maximum(np.abs(np.concatenate(normals)).max(axis=1), 1.0)
         ends = np.concatenate((np.eye(self.size), -np.eye(self.size)))
         return (

@@ -44,7 +44,7 @@ def run(script: Path, folder: Path) -> str:
 
 
 def build(scripts: Path, folder: Path) -> None:
-    """One page for each script, and gallery.txt with a tile for each, which gallery.md includes."""
+    """One page for each script, and gallery.txt with a tile for each, which index.md includes."""
     folder.mkdir(exist_ok=True)
     rank = {name: k for k, name in enumerate(FIRST)}
     paths = sorted(scripts.glob("*.py"), key=lambda path: (rank.get(path.stem, len(rank)), path.stem))

@@ -424,11 +424,20 @@ def test_nothing_but_json_on_standard_output_and_no_colours_in_a_pipe(survey):
         assert "\x1b" not in people.out + people.err
 
 
-def test_labels_cannot_smuggle_control_characters_into_a_terminal():
+def test_labels_cannot_smuggle_control_characters_into_a_terminal(tmp_path):
     done = run("design", "--prior", "a\x1b[31m=0.5,[bold]b=0.5", "-e", 0.3)
     assert done.status == 0
     assert "\x1b" not in done.out
     assert "[bold]b" in done.out
+    mechanism = ex.certify(ex.design(ex.Prior({"a": 0.5, "b": 0.5}), 0.3))
+    mechanism.save(tmp_path / "m.json")
+    rows = [f"{report},g\x1b[2J\n" for report in mechanism.outputs]
+    (tmp_path / "reports.csv").write_text("answer,by\x1b[1m\n" + "".join(rows) * 20)
+    given = ("--column", "answer", "-m", tmp_path / "m.json", "--by", "by\x1b[1m")
+    done = run("estimate", tmp_path / "reports.csv", *given)
+    assert done.status == 0, done.err
+    assert "by·[1m" in done.out
+    assert "\x1b" not in done.out + done.err
 
 
 def test_numbers_and_truth_values_survive_the_way_through_json(tmp_path, monkeypatch):

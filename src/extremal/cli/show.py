@@ -103,13 +103,13 @@ def table(
         widths = [len(cell) for row in rows[:most] if isinstance(cell := row[k], str)]
         widest = max(widths, default=0)
         made.add_column(
-            Text(name),
+            Text(visible(name)),
             justify="left" if k in left else "right",
             min_width=min(widest, KEPT_NAME) if k in left else widest,
             overflow="ellipsis",
         )
     for row in rows[:most]:
-        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        made.add_row(*(Text(visible(cell)) if isinstance(cell, str) else cell for cell in row))
     if most is not None and len(rows) > most:
         made.add_row(Text(f"… {len(rows) - most} more"), *[""] * (len(head) - 1))
     return made

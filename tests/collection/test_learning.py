@@ -379,8 +379,33 @@ def test_a_question_that_few_were_asked_learns_from_those_who_were_and_from_nobo
             parsed = [parse_submission(store.surveys, json.dumps(body).encode()) for body in bodies]
             assert set(store.add(parsed)) == {Verdict.ACCEPTED}
             assert go_on(store)
-            assert sum(store.stages[0].counts["smokes"]) == asked
+            assert store.stages[0].counts["smokes"][-1] == 200 - asked
             first, second = (s.questions[1].mechanisms[0].digest for s in (survey, store.current))
             assert (first == second) == (asked < 5)
             assert ("smokes stays with" in store.stages[1].said) == (asked < 5)
             assert results(store)["questions"][1]["rows"]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.03])
+def test_forged_reports_that_all_come_from_those_few_who_were_asked_are_allowed_for(tmp_path, share):
+    """Whoever forges a report answers in the clear what leads to the question: so all forged reports are on it."""
+    age, learn = SURVEY.index('[[question]]\nname = "age"'), SURVEY.index("[learn]")
+    smokes = SURVEY.index('[[question]]\nname = "smokes"'), SURVEY.index('[[question]]\nname = "mood"')
+    rule = 'ask_if = { question = "age", answers = ["under 40"] }\nepsilon'
+    text = SURVEY[: smokes[0]] + SURVEY[age:learn] + SURVEY[slice(*smokes)].replace("epsilon", rule)
+    survey = learning(tmp_path, text + "[learn]\nstages = [500]\nforged = 0.05\ndrift = 0\n")
+    assert survey.learn.forged == 0.05
+    smokes = survey.questions[1]
+    (first,), truth = smokes.mechanisms, np.array([0.1, 0.9])
+    forged, asked = 25, round(share * 475)
+    honest = np.round(asked * (truth @ first.mechanism.matrix)).astype(int)
+    honest[np.argmax(first.mechanism.matrix[0])] += forged  # what speaks most for the rare answer
+    counts = [*honest.tolist(), 500 - int(honest.sum())]
+    found, said = next_mechanisms([survey], [{"smokes": counts}])
+    prior = ex.Prior(truth, smokes.answers)
+    assert ex.epsilon_pml(prior, found["smokes"].mechanism) <= 0.7 * (1 + 1e-12)
+    evidence = found["smokes"].prior_set.evidence
+    if said:
+        assert found["smokes"] is first
+    else:
+        assert evidence.forged * sum(counts[:-1]) == pytest.approx(forged)

@@ -15,6 +15,7 @@ reports, the question stays with the mechanism for all priors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,8 @@ def next_mechanisms(
 ) -> tuple[dict[str, Certified], str]:
     """The mechanism of each question that learns for the stage after some full ones, and what was not learned and why.
 
-    Of each stage the survey with its mechanisms, and for each question how often each output was reported.
+    Of each stage the survey with its mechanisms, and for each question how often each output was reported. Where the
+    last number is of those who were not asked, all forged reports may be of those who were: a larger share of them.
     """
     first, *_ = surveys
     assert first.learn is not None
@@ -49,11 +51,17 @@ def next_mechanisms(
             continue
         asked = [survey.questions[k] for survey in surveys]
         pairs = [
-            (q.mechanisms[0], dict(zip(q.mechanisms[0].outputs, told[q.name], strict=True)))
+            (q.mechanisms[0], dict(zip(q.mechanisms[0].outputs, told[q.name], strict=not q.optional)))
             for q, told in zip(asked, counts, strict=True)
         ]
+        people = sum(sum(told[question.name]) for told in counts)
+        came = sum(sum(told.values()) for _, told in pairs)
         try:
-            certified = learned(question, pairs, first.learn, first.level)
+            forged = first.learn.forged * (people / max(came, 1))
+            if forged >= 1:
+                raise ExtremalError("as many reports may be made up as people were asked")
+            assumed = replace(first.learn, forged=forged)
+            certified = learned(question, pairs, assumed, first.level)
         except ExtremalError as error:
             certified = question.mechanisms[0]
             said.append(f"{question.name} stays with the mechanism for all priors: {error.problem}.")

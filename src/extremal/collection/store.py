@@ -81,7 +81,7 @@ class Stage:
 
     number: int
     mechanism: str
-    counts: dict[str, list[int]] | None  # by question, in the order of the outputs
+    counts: dict[str, list[int]] | None  # by question, in the order of the outputs; then who was not asked
     said: str = ""  # what was not learned, and why
 
 
@@ -273,13 +273,14 @@ class Store:
         found: dict[str, Counter[str]] = {q.name: Counter() for q in self.published.learned}
         for content, times in session.rows(query, stage.mechanism):
             for part, cell in zip(self.published.parts, self.published.cells(content), strict=True):
-                if part.column in found and cell is not None:  # else not asked, which everybody may know
-                    found[part.column][repr(decode_label(cell))] += times
+                if part.column in found:
+                    found[part.column][repr(None if cell is None else decode_label(cell))] += times
         if stage.mechanism not in self.surveys:
             self._learn_of(session, stage)
         counts = {}
         for q in self.surveys[stage.mechanism].learned:
-            counts[q.name] = [found[q.name][repr(y)] for y in q.mechanisms[0].outputs]
+            left_out = [None] if q.optional else []  # not asked, which everybody may know
+            counts[q.name] = [found[q.name][repr(y)] for y in [*q.mechanisms[0].outputs, *left_out]]
             for other in _stages(session):
                 if other.mechanism == stage.mechanism and other.counts is not None:
                     counts[q.name] = [

@@ -1,10 +1,10 @@
 """Simulated surveys that learn the prior: do sets, limits, intervals and tests hold as often as they say?
 
-    python benchmarks/stages.py [--surveys 1000] [--looked 60] [--seed 0] [--tiny]
+    python benchmarks/stages.py [--surveys 1000] [--looked 60] [--seed 0] [--priors 2301] [--tiny]
 
 Ten priors drawn at random, two or three stages, each designed for the set that the reports before it gave; where that
 would disclose true answers, or no set is left, the mechanism before it stays. In each survey the set of every redesign
-holds the shares of the next people except with probability 5 % over all of them. The people of the last stage may
+holds the shares of the next people except with probability 5 % over all of them. From some later stage on people may
 differ from those before, by a share of them who give the rarest answer in place of the most common one, which `drift`
 allows for. Some of the reports before may be forged: each is the one that speaks most for the rarest answer, so that
 the next mechanism reveals it most. Rows of the table are figures that were promised, and how often each was missed.
@@ -31,9 +31,9 @@ INSIDE = 3.0  # standard errors from 0 and 1: shares there have no corner near
 LOOKS = 50
 
 
-def priors() -> list[np.ndarray]:
+def priors(seed: int = 2301) -> list[np.ndarray]:
     """Ten priors that nobody chose."""
-    rng = np.random.default_rng(2301)
+    rng = np.random.default_rng(seed)
     return [rng.dirichlet(np.ones(n)) for n in ANSWERS]
 
 
@@ -73,17 +73,18 @@ def run(
     later[np.argmax(pi)] -= moved
     later[np.argmin(pi)] += moved
     found = Survey(pi, later, epsilon)
+    since = int(rng.integers(1, len(sizes)))
     priors = ex.PriorSet.at_least(len(pi), 0)
     c, possible = certified(priors, epsilon), True
     for stage, people in enumerate(sizes):
         last = stage == len(sizes) - 1
-        theirs = later if last else pi
+        theirs = later if stage >= since else pi
         if stage:
             found.held.append(possible and priors.contains(ex.Prior(theirs)))
             found.leaked.append(ex.epsilon_pml(ex.Prior(theirs), c.mechanism) - epsilon)
         fake = 0 if last else int(forged * people)
         counts = rng.multinomial(people - fake, theirs @ c.mechanism.matrix)
-        counts[np.argmax(c.mechanism.matrix[np.argmin(pi)] / (pi @ c.mechanism.matrix))] += fake
+        counts[np.argmax(c.mechanism.matrix[np.argmin(theirs)] / (theirs @ c.mechanism.matrix))] += fake
         found.pairs.append((c, dict(zip(c.outputs, counts.tolist(), strict=True))))
         if not last:
             assumed = {"forged": forged, "drift": 2 * moved}
@@ -186,9 +187,17 @@ class Errors:
         return float(bias.max()), float(other.max()), float((bias - other).max()), len(self.pooled) ** -0.5
 
 
-def study(k: int, numbers: Iterable[int], looks: Iterable[int], tally: Tally, errors: Errors) -> None:
+def study(
+    k: int,
+    numbers: Iterable[int],
+    looks: Iterable[int],
+    tally: Tally,
+    errors: Errors,
+    pi: np.ndarray | None = None,
+) -> None:
     """Surveys of one prior, by number."""
-    pi, epsilon, sizes = priors()[k], EPSILONS[k % len(EPSILONS)], SIZES[k % len(SIZES)]
+    pi = priors()[k] if pi is None else pi
+    epsilon, sizes = EPSILONS[k % len(EPSILONS)], SIZES[k % len(SIZES)]
     for number in numbers:
         shift, forged = (0.0, 0.0) if number % 2 else CASES[number // 2 % len(CASES)]
         seed = 1_000_003 * k + number
@@ -215,6 +224,7 @@ def main() -> None:
         "--looked", type=int, default=60, help="surveys looked at all the time, for each prior"
     )
     parser.add_argument("--seed", type=int, default=0, help="number of the first survey")
+    parser.add_argument("--priors", type=int, default=2301, help="seed of the priors")
     parser.add_argument("--tiny", action="store_true", help="a few surveys, to see that it runs")
     options = parser.parse_args()
     surveys, looks, every = (7, 1, (0, 5)) if options.tiny else (options.surveys, options.looked, range(10))
@@ -222,7 +232,8 @@ def main() -> None:
     for k in every:
         errors = Errors()
         first = options.seed
-        study(k, range(first, first + surveys), range(first, first + looks), tally, errors)
+        numbers = range(first, first + surveys), range(first, first + looks)
+        study(k, *numbers, tally, errors, priors(options.priors)[k])
         biases.append((k + 1, errors.biases()))
     print(tally.text())
     print(

@@ -9,6 +9,7 @@ import pytest
 if not (Path(__file__).parents[1] / "benchmarks").is_dir():
     pytest.skip("the benchmarks are not part of the source package", allow_module_level=True)
 
+from benchmarks.constants import changes
 from benchmarks.learn import CASES, LEVELS, SETTINGS, survey
 
 from tests.support.root import ROOT
@@ -45,3 +46,10 @@ def test_the_table_has_the_figures_of_the_benchmark(row):
     for given, shown in zip(SETTINGS.values(), TABLE[row][1:-1], strict=True):
         found = np.mean([survey(pi, float(epsilon), 20_000, seed, **given) for seed in range(8)])
         assert shown == pytest.approx(found, rel=0.02)
+
+
+@pytest.mark.slow
+def test_no_other_constant_is_better_by_a_twentieth():
+    found = list(changes(1))
+    assert len({name for name, _, _ in found}) == 9
+    assert all((each > -0.05).all() for _, _, each in found)

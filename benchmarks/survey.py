@@ -39,15 +39,16 @@ CONNECTIONS = 256  # phones that wait for an answer at the same time
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 # Presses Start as soon as it is there, and notes when the first question is.
 WATCH = """
-const watch = setInterval(() => {
+new MutationObserver((_, watch) => {
     const start = document.getElementById("start");
     if (!start || !start.checkVisibility()) return;
+    watch.disconnect();
     start.click();
-    if (!document.getElementById("question-0").checkVisibility()) return;
-    window.shown = performance.now();
-    clearInterval(watch);
-}, 5);
+    if (document.getElementById("question-0").checkVisibility()) window.shown = performance.now();
+}).observe(document, { attributes: true, subtree: true, attributeFilter: ["hidden"] });
 """
+BYTES = 400e3 / 8  # a second, on a slow network
+SLOWER = 6  # times, a slow processor
 REPORTS = {"tiny": 200, "quick": 5_000, "normal": 30_000, "full": 200_000}
 SURVEY = """
 title = "Visits"
@@ -127,29 +128,50 @@ def _slow_phone(report: Report, survey: Path, place: str) -> None:
         return
     from playwright.sync_api import sync_playwright
 
-    rate = 400e3 / 8  # bytes a second
-    slow = {"offline": False, "latency": 0, "downloadThroughput": rate, "uploadThroughput": rate}
-    seconds = []
+    slow = {"offline": False, "latency": 0, "downloadThroughput": BYTES, "uploadThroughput": BYTES}
+    visits = 3 if report.level == "tiny" else 9
     with serving(survey, place) as (_, address), sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
-        for _ in range(3 if report.level == "tiny" else 9):
+        seconds, loaded = [], []
+        for k in range(2 * visits):
             page = started.new_context(viewport={"width": 390, "height": 844}).new_page()
             session = page.context.new_cdp_session(page)
-            session.send("Network.emulateNetworkConditions", slow)
-            session.send("Emulation.setCPUThrottlingRate", {"rate": 6})
-            page.add_init_script(WATCH)
-            page.goto("http://{}:{}/".format(*address))
-            while not (shown := page.evaluate("window.shown")):
-                page.wait_for_timeout(20)
-            seconds.append(shown / 1000)
+            if k % 2:
+                session.send("Network.emulateNetworkConditions", slow)
+                session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+                seconds.append(_shown(page, address))
+            else:
+                loaded.append(_without_waiting(page, session, address))
             page.context.close()
         started.close()
     median = statistics.median(seconds)
     table = report.table(
-        "A slow phone: 6 times slower, 400 kbit/s", {"": "<24", "median s": "8.2f", "best s": "8.2f"}
+        "A slow phone: 6 times slower, 400 kbit/s",
+        {"": "<16", "median s": "8.2f", "best s": "8.2f", "alone s": "7.2f"},
+        note="alone: bytes over the network, then 6 times the processor time, without what a busy machine adds",
     )
     met = report.check("the first question can be read within 1 s", median <= 1)
-    table.row("first question", median, min(seconds), ok=met)
+    table.row("first question", median, min(seconds), statistics.median(loaded), ok=met)
+
+
+def _shown(page: Any, address: tuple[str, int]) -> float:
+    """After how many seconds the first question can be read."""
+    page.add_init_script(WATCH)
+    page.goto("http://{}:{}/".format(*address))
+    while not (shown := page.evaluate("window.shown")):
+        page.wait_for_timeout(20)
+    return float(shown) / 1000
+
+
+def _without_waiting(page: Any, session: Any, address: tuple[str, int]) -> float:
+    """The seconds of a slow phone that does one thing at a time, on a machine that may do others."""
+    sizes: list[float] = []
+    session.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
+    session.send("Network.enable")
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    _shown(page, address)
+    found = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    return sum(sizes) / BYTES + SLOWER * float(found["TaskDuration"])
 
 
 def _weight(report: Report) -> None:

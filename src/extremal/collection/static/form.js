@@ -343,7 +343,8 @@ function wrapped(question, q) {
   const { kind, own, required } = question;
   const [before, help, text] = ["before", "help", "text"].map((key) => told(question, key));
   const several = kind === "several";
-  const choices = [...texts(question), ...(several ? [say("none")] : required || kind !== "clear" ? [] : [say("prefer_not")])];
+  const more = several ? [say("none")] : required || kind !== "clear" ? [] : [say("prefer_not")];
+  const choices = [...new Set([...texts(question), ...more])];
   const field = make("fieldset", { id: `question-${q}` },
     make("legend", { dir: "auto" }, questions.length > 1 ? `${words.number(q + 1)}. ${text}` : text),
     kind === "clear" ? make("span", { className: "mark open" }, say("open_mark"))
@@ -457,7 +458,7 @@ function decide() {
   $("sendings").replaceChildren(...questions.filter(({ kind }) => kind !== "clear").map((question) => {
     const { mechanisms, form, answers } = question;
     if (question.own) return question.own.card(told(question, "text"), words);
-    const few = mechanisms.every(({ inputs }) => inputs.length <= MANY);
+    const few = mechanisms.every(({ outputs }) => outputs.length <= MANY);
     const rows = mechanisms.flatMap((mechanism, k) => sendings(mechanism, words).map((sent, i) => {
       const label = labelText(mechanism.inputs[i]);
       const text = form === "each" ? `${texts(question)[k]}: ${label}` : answerText(question, label);

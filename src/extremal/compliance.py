@@ -1,7 +1,5 @@
 """People who do not answer as asked: bounds for shares, and how many they are."""
 
-from __future__ import annotations
-
 from .estimation.compliance import Compliance, ShareBounds, bounds, rate
 
 __all__ = ["Compliance", "ShareBounds", "bounds", "rate"]

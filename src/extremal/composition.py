@@ -1,7 +1,5 @@
 """Several releases about the same people: what they leak together, and how many fit under a limit."""
 
-from __future__ import annotations
-
 from .auditing.composition import (
     Composition,
     PerRelease,

@@ -1,7 +1,5 @@
 """Secret keys for keyed draws: write a fresh one to a file, read it back."""
 
-from __future__ import annotations
-
 from .draw.keys import read_key as read
 from .draw.keys import write_key as write
 

@@ -1,7 +1,5 @@
 """Large alphabets: shares of many answers, from reports that are a start and a public step."""
 
-from __future__ import annotations
-
 from .estimation.windows import estimate_window_groups as estimate_groups
 from .estimation.windows import estimate_windows as estimate
 from .lists.windows import Windows, windows

@@ -1,7 +1,5 @@
 """How much leaks, measured: PML by report and in the worst case, and other notions for comparison."""
 
-from __future__ import annotations
-
 from .auditing.envelope import Envelope, envelope
 from .model.leakage import epsilon_pml, lift, pml
 from .model.leakage_measures import (

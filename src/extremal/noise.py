@@ -1,7 +1,5 @@
 """Noise added to numbers: Laplace, Gaussian, geometric, bounded or not, and what each leaks."""
 
-from __future__ import annotations
-
 from .auditing.noise import Noise, NoiseAudit, audit, gaussian, geometric, laplace
 
 __all__ = ["Noise", "NoiseAudit", "audit", "gaussian", "geometric", "laplace"]

@@ -1,7 +1,5 @@
 """The same people asked again: what the waves leak together, and how answers changed."""
 
-from __future__ import annotations
-
 from .auditing.joint import PanelLeakage, leakage, markov
 from .estimation.panel import Change, change
 

@@ -1,7 +1,5 @@
 """What a collection will tell, before it starts."""
 
-from __future__ import annotations
-
 from .estimation.epsilons import LeastEpsilon, Precision, least_epsilon, precision
 from .estimation.plan import Effect
 from .estimation.plan_result import Plan, precision_sentence

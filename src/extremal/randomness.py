@@ -1,7 +1,5 @@
 """Where random words come from: the operating system, or a seed in experiments."""
 
-from __future__ import annotations
-
 from .draw.sampler import SecureWords, SeededWords, Words
 
 __all__ = ["SecureWords", "SeededWords", "Words"]

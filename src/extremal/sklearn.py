@@ -1,7 +1,5 @@
 """For scikit-learn: a transformer that privatises columns inside a pipeline. Needs the extra `sklearn`."""
 
-from __future__ import annotations
-
 from .release.transformer import Privatizer
 
 __all__ = ["Privatizer"]

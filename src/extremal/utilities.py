@@ -1,7 +1,5 @@
 """What a design may be for, besides estimating shares: f-informations, divergences, gains, or your own."""
 
-from __future__ import annotations
-
 from .model.purpose import Purpose, Quadratic
 from .model.utility import (
     ExpectedGain,

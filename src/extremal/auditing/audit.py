@@ -349,11 +349,9 @@ def audit(
     if isinstance(prior, Certified) and mechanism is None:
         return audit(prior.prior_set or prior.prior, prior, attribute=attribute)
     if mechanism is None or isinstance(prior, Certified):
-        raise MechanismError(
-            "audit takes a prior and a mechanism, or a certified mechanism alone",
-            given=f"{repr(prior)[:60]} and {repr(mechanism)[:60]}",
-            remedy="e.g. audit(prior, mechanism)",
-        )
+        problem = "audit takes a prior and a mechanism, or a certified mechanism alone"
+        given = f"{repr(prior)[:60]} and {repr(mechanism)[:60]}"
+        raise MechanismError(problem, given=given, remedy="e.g. audit(prior, mechanism)")
     priors = prior if isinstance(prior, PriorSet) else None
     nominal = check_prior(prior if priors is None else priors.nominal)
     if attribute is not None:

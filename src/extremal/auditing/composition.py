@@ -512,7 +512,7 @@ def epsilon_per_release(
     n, budget = check_releases(releases), check_epsilon(epsilon)
     check_prior(prior)
     tolerance = checks.number(tolerance, "tolerance", above=0, below=1, remedy="e.g. 1e-4")
-    make: Family = family if family is not None else _optimal
+    make: Family = family or (lambda prior, level: designed(prior, level).mechanism)
 
     def attempt(level: float) -> PerRelease | None:
         mechanism: Any = make(prior, level)
@@ -541,7 +541,3 @@ def epsilon_per_release(
         else:
             level, best = middle, found
     return best
-
-
-def _optimal(prior: Prior, level: float) -> Mechanism:
-    return designed(prior, level).mechanism

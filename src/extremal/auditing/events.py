@@ -21,7 +21,7 @@ import numpy as np
 from .._common.types import Bools, Floats, Ints
 from ..errors import ValuesError
 from ..estimation.intervals import lower_limit, upper_limit
-from ..model.labels import as_list
+from ..model.labels import as_list, is_hashable
 from ..model.prior import Prior
 
 MOST_REPORTS = 40  # single reports that are tested
@@ -55,11 +55,8 @@ class Event:
 def read_column(values: Any, what: str) -> list[Any]:
     """The values of a list, tuple, array, Series or arrow column, one a record."""
     if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
-        raise ValuesError(
-            f"{what} must be a column with one value a record",
-            given=repr(values)[:80],
-            remedy="give a list",
-        )
+        problem = f"{what} must be a column with one value a record"
+        raise ValuesError(problem, given=repr(values)[:80], remedy="give a list")
     return as_list(values)
 
 
@@ -94,11 +91,7 @@ def frozen(value: Any) -> Hashable:
         return ("mapping", *((frozen(k), frozen(v)) for k, v in value.items()))
     if isinstance(value, Set):  # has no order of its own
         return ("set", *sorted(map(repr, map(frozen, value))))
-    try:
-        hash(value)
-    except TypeError:
-        return (type(value).__name__, repr(value))
-    return (type(value).__name__, value)
+    return (type(value).__name__, value if is_hashable(value) else repr(value))
 
 
 def events(secrets: Ints, reports: Ints, distinct: Sequence[Any], ahead: float) -> list[Event]:

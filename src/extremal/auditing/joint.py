@@ -105,7 +105,8 @@ def _record_matrix(joint: Prior, mechanisms: Mapping[Any, Released], columns: Se
     drawn: set[int] = set()
     for key, given in mechanisms.items():
         mechanism = as_mechanism(given)
-        places = tuple(_place(columns, name, "mechanisms") for name in _parts(columns, key))
+        names = key if isinstance(key, tuple) and key not in columns else (key,)
+        places = tuple(_place(columns, name, "mechanisms") for name in names)
         if drawn & set(places):
             raise MechanismError(
                 "a column must be released once",
@@ -159,10 +160,6 @@ def _columns(joint: Prior, names: Sequence[Any] | None) -> Labels:
             remedy="they stand in the order in which Prior.joint got them",
         )
     return columns
-
-
-def _parts(columns: Sequence[Any], key: Any) -> tuple[Any, ...]:
-    return key if isinstance(key, tuple) and key not in columns else (key,)
 
 
 def _place(columns: Sequence[Any], name: Any, what: str) -> int:

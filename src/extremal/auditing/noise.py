@@ -72,15 +72,8 @@ class Noise:
     def __post_init__(self) -> None:
         checks.number(self.scale, "scale", above=0, remedy="e.g. 2.0")
         checks.choice(self.outside, "outside", ("clamp", "resample"), remedy="clamp is usual")
-        if self.bounds is not None and not (
-            all(map(math.isfinite, self.bounds)) and self.bounds[0] < self.bounds[1]
-        ):
-            raise OptionError(
-                "must be two numbers, the smaller first",
-                parameter="bounds",
-                given=self.bounds,
-                remedy="e.g. (0, 10)",
-            )
+        if self.bounds is not None:
+            checks.increasing(self.bounds, "bounds", count=2, finite=True, remedy="e.g. (0, 10)")
 
     @property
     def variance(self) -> float:
@@ -480,30 +473,16 @@ def audit(prior: Prior, noise: Noise) -> NoiseAudit:
     noise
         Made by `laplace` or `gaussian`.
     """
-    checks.instance(
-        noise,
-        "noise",
-        Noise,
-        "laplace(...) or gaussian(...)",
-        remedy="e.g. `laplace(2.0)`",
-        error=MechanismError,
-    )
-    made = NoiseAudit(check_prior(prior), noise)
+    what, remedy = "laplace(...) or gaussian(...)", "e.g. `laplace(2.0)`"
+    checks.instance(noise, "noise", Noise, what, remedy=remedy, error=MechanismError)
+    made, same_unit = NoiseAudit(check_prior(prior), noise), "give values, bounds and scale in the same unit"
     farthest = float(np.abs([*made._values, *(end for end in made._range if noise.bounds)]).max())
     if not farthest <= FARTHEST:
-        raise OptionError(
-            f"must be at least {1 / FARTHEST:g} of the distance between values and bounds",
-            parameter="scale",
-            given=noise.scale,
-            remedy="give values, bounds and scale in the same unit",
-        )
+        problem = f"must be at least {1 / FARTHEST:g} of the distance between values and bounds"
+        raise OptionError(problem, parameter="scale", given=noise.scale, remedy=same_unit)
     if not made._range[0] < made._range[1]:
-        raise OptionError(
-            "must be farther apart than rounding of the values",
-            parameter="bounds",
-            given=noise.bounds,
-            remedy="give values, bounds and scale in the same unit",
-        )
+        problem = "must be farther apart than rounding of the values"
+        raise OptionError(problem, parameter="bounds", given=noise.bounds, remedy=same_unit)
     return made
 
 

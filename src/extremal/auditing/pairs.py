@@ -21,7 +21,7 @@ from .._common.threads import one_thread
 from .._common.types import Ints
 from .._common.words import at_least, shorten
 from ..errors import OptionError, ValuesError
-from ..model.labels import is_missing
+from ..model.labels import is_hashable, is_missing
 from ..model.levels import check_epsilon
 from ..model.prior import Prior, check_prior
 from .events import (
@@ -353,7 +353,8 @@ def _columns(x: Any, y: Any, prior: Prior | None) -> tuple[Coded, Coded]:
             )
         return coded, encode(reports)
     row = {label: i for i, label in enumerate(check_prior(prior).labels)}
-    codes = np.array([row.get(_hashable(value), -1) for value in secrets], dtype=np.int64)
+    known = (tuple(value) if isinstance(value, list) else value for value in secrets)
+    codes = np.array([row.get(x, -1) if is_hashable(x) else -1 for x in known], dtype=np.int64)
     if codes.min() < 0:
         unknown = [secrets[i] for i in np.flatnonzero(codes < 0)[:5].tolist()]
         raise ValuesError(
@@ -362,11 +363,3 @@ def _columns(x: Any, y: Any, prior: Prior | None) -> tuple[Coded, Coded]:
             remedy="labels are compared as they are, 1 is not '1'",
         )
     return Coded(codes, prior.labels), encode(reports)
-
-
-def _hashable(value: Any) -> Any:
-    try:
-        hash(value)
-    except TypeError:
-        return tuple(value) if isinstance(value, list) else object()
-    return value

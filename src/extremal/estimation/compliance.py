@@ -25,15 +25,15 @@ from .._common.frames import Tabular
 from .._common.json import json_text
 from .._common.threads import one_thread
 from .._common.types import Floats
-from .._common.words import aligned, brief, shorten
+from .._common.words import aligned, brief
 from ..certification.certified import as_estimable
-from ..errors import MechanismError, ValuesError
+from ..errors import ValuesError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from .counts import count_reports, place_finder
+from .counts import ReportCounts, count_reports, place_finder
 from .differences import ratio_table
-from .estimate import Method, estimate
+from .estimate import Method, check_same_answers, check_total, estimate, named_pair, pairs_of, stacked
 from .interval_table import IntervalTable
 from .likelihood import maximize
 from .promise import Promise
@@ -320,37 +320,28 @@ def rate(
     """
     checks.mapping(groups, "groups", "name -> (mechanism, reports)")
     checks.choice(entered, "entered", ("report", "answer"))
-    matrices = {name: as_estimable(mechanism) for name, (mechanism, _) in groups.items()}
-    counts = {name: count_reports(mechanism, reports) for name, (mechanism, reports) in groups.items()}
-    first = next(iter(matrices.values()))
-    total = sum(c.total for c in counts.values())
-    if total == 0:
-        raise ValuesError("must not be empty", parameter="reports", remedy="give some reports")
-    rows: list[Floats] = []
-    outputs: list[Any] = []
-    for name, matrix in matrices.items():
-        if matrix.inputs != first.inputs:
-            raise MechanismError(
-                "mechanisms of all groups must have the same inputs in the same order",
-                given=f"{shorten(first.inputs)} and {shorten(matrix.inputs)}",
-            )
-        k = place_finder(matrix.outputs if entered == "report" else matrix.inputs, "label")(label)
+    pairs = pairs_of(list(groups.values()))
+    counts = [count_reports(*pair) for pair in pairs]
+    people = np.array([c.total for c in counts], dtype=np.float64)
+    check_total(sum(c.total for c in counts))
+    matrices = [as_estimable(mechanism) for mechanism, _ in pairs]
+    answers = matrices[0].inputs
+    inputs, size = [*answers, NOBODY], len(answers)
+    others = []  # of everybody, those who do not comply included
+    for number, matrix in enumerate(matrices, start=1):
+        with named_pair(number):
+            check_same_answers(matrix, matrices[0])
+        k = place_finder(matrix.outputs if entered == "report" else answers, "label")(label)
         safe = np.eye(matrix.shape[1])[k] if entered == "report" else matrix.matrix[k]
-        rows.append(np.vstack((matrix.matrix, safe)) * (counts[name].total / total))
-        outputs += [(name, y) for y in matrix.outputs]
-    P = np.hstack(rows)
-    inputs = [*first.inputs, NOBODY]
-    seen = np.concatenate([c.counts for c in counts.values()])
-    size = len(first.inputs)
+        others.append(Mechanism(np.vstack((matrix.matrix, safe)), inputs, matrix.outputs))
+    outputs = [(name, y) for name, matrix in zip(groups, matrices, strict=True) for y in matrix.outputs]
+    P = stacked(others, people).matrix
+    together = Mechanism(P / P.sum(axis=1, keepdims=True), inputs, outputs)
+    seen = np.concatenate([c.counts for c in counts])
     expected = Prior([*np.full(size, (1 - ASSUMED) / size), ASSUMED], inputs)
-    joint = estimate(
-        Mechanism(P / P.sum(axis=1, keepdims=True), inputs, outputs),
-        dict(zip(outputs, seen.tolist(), strict=True)),
-        confidence,
-        intervals=intervals,
-        method=Method(prior=expected),
-    )
-    return Compliance(joint, label, entered, _likelihood_ratio(joint.mechanism.matrix, seen, joint.shares))
+    reports = ReportCounts(together.outputs, seen)
+    joint = estimate(together, reports, confidence, intervals=intervals, method=Method(prior=expected))
+    return Compliance(joint, label, entered, _likelihood_ratio(together.matrix, seen, joint.shares))
 
 
 def _likelihood_ratio(P: Floats, counts: Any, theta: Floats) -> float:

@@ -145,12 +145,9 @@ def reference_prior(mechanism: Certified | Mechanism, prior: Prior | None) -> Pr
 
 def _count(outputs: Labels, reports: Any) -> ReportCounts:
     if isinstance(reports, Set):
-        raise ValuesError(
-            "must be one for each person",
-            parameter="reports",
-            given=f"a set, which holds none twice: {repr(reports)[:60]}",
-            remedy="give a list, or a mapping label -> count",
-        )
+        given = f"a set, which holds none twice: {repr(reports)[:60]}"
+        remedy = "give a list, or a mapping label -> count"
+        raise ValuesError("must be one for each person", parameter="reports", given=given, remedy=remedy)
     if isinstance(reports, Mapping):
         return ReportCounts(outputs, _from_mapping(outputs, reports))
     return ReportCounts(outputs, _from_column(outputs, reports))

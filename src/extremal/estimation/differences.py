@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 
 
 @one_thread
-def difference(one: Estimate, other: Estimate, confidence: float | None = None) -> IntervalTable:
-    """Shares of `one` minus those of `other`, see Estimate.difference."""
+def difference(
+    one: Estimate, other: Estimate, confidence: float | None = None, shared: Floats | None = None
+) -> IntervalTable:
+    """Shares of `one` minus those of `other`, whose errors have these covariances: see Estimate.difference."""
     if one.labels != other.labels:
         raise MechanismError(
             "estimates that are subtracted must be of the same inputs in the same order",
@@ -62,7 +64,7 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
         )
     targets = each_symbol(len(one.labels))
     values, exact = one.shares - other.shares, one.promise.exact and other.promise.exact
-    errors = np.hypot(one.standard_errors, other.standard_errors)
+    errors, correlations = _errors(one, other, shared)
     several = len(one.stages) > 1 or len(other.stages) > 1
     if one.intervals == "always" or (exact and several):
         ours, theirs = (e.bounds(targets, (1 - level) / 2) for e in (one, other))
@@ -70,9 +72,8 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
     elif exact:
         lower, upper = _difference_bounds(one, other, targets, (1 - level) / statements(targets))
     else:
-        lower, upper = difference_intervals(
-            one.bounds(targets, 1 - level), other.bounds(targets, 1 - level), one.shares, other.shares
-        )
+        ours, theirs = (e.bounds(targets, 1 - level) for e in (one, other))
+        lower, upper = difference_intervals(ours, theirs, one.shares, other.shares, correlations)
     lower, upper = covering_differences(Ends(lower, upper), values, errors)
     weighted = one.survey is not None or other.survey is not None
     return IntervalTable(
@@ -86,6 +87,18 @@ def difference(one: Estimate, other: Estimate, confidence: float | None = None) 
         Promise(level, one.intervals, exact, weighted),
         warning=one.warning or other.warning,
     )
+
+
+def _errors(one: Estimate, other: Estimate, shared: Floats | None) -> tuple[Floats, Floats | float]:
+    """The standard errors of differences, and the correlations of the errors of both."""
+    a, b = one.standard_errors, other.standard_errors
+    if shared is None:
+        return np.hypot(a, b), 0.0
+    known = one.identified & other.identified
+    with np.errstate(invalid="ignore"):
+        errors = np.sqrt(np.maximum(a**2 + b**2 - 2 * shared, 0.0))
+        correlations = np.where(known & (a * b > 0), np.clip(shared / (a * b), -1.0, 1.0), 0.0)
+    return np.where(known, errors, np.inf), correlations
 
 
 def _difference_bounds(one: Estimate, other: Estimate, targets: Floats, error: float) -> Ends:

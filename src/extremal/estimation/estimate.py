@@ -146,7 +146,7 @@ def estimate(
     betting for several mechanisms. For maximum likelihood and "map" an interval is extended to hold its estimate. Given
     how many people were asked under each mechanism, several are like one whose outputs are pairs (stage, report).
     """
-    pairs = _pairs(mechanism, reports)
+    pairs = pairs_of(mechanism, reports)
     how = _How([m for m, _ in pairs], confidence, intervals, method)
     sample = check_sample(sample)
     beside = by is not None or sample is not None
@@ -199,26 +199,24 @@ def estimate(
     return GroupedEstimate(people.by, people.group_labels, estimates, how.confidence, intervals, totals)
 
 
-def _pairs(mechanism: Any, reports: Any) -> list[tuple[Any, Any]]:
+def pairs_of(mechanism: Any, reports: Any = None) -> list[tuple[Any, Any]]:
     """Mechanisms and reports, as one was given or a list of pairs."""
     if not isinstance(mechanism, list | tuple):
         if reports is None:
             raise ValuesError("must be given", parameter="reports", given="none")
         return [(mechanism, reports)]
+    remedy = "e.g. `estimate([(c1, r1), (c2, r2)])`"
     if reports is not None or not mechanism:
-        raise OptionError(
-            "must be left out where pairs are given, of which there is at least one",
-            parameter="reports",
-            given=f"{len(mechanism)} pairs",
-            remedy="e.g. `estimate([(c1, r1), (c2, r2)])`",
-        )
+        problem = "must be left out where pairs are given, of which there is at least one"
+        given = f"{len(mechanism)} pairs"
+        raise OptionError(problem, parameter="reports", given=given, remedy=remedy)
     for number, pair in enumerate(mechanism, start=1):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise OptionError(
+            problem, given = (
                 "every pair must be a mechanism and its reports",
-                given=f"{brief(pair)} as pair {number}",
-                remedy="e.g. `estimate([(c1, r1), (c2, r2)])`",
+                f"{brief(pair)} as pair {number}",
             )
+            raise OptionError(problem, given=given, remedy=remedy)
     return [(pair[0], pair[1]) for pair in mechanism]
 
 
@@ -320,7 +318,7 @@ class _How:
         for number, (matrix, own) in enumerate(zip(self.matrices, self.parts, strict=True), start=1):
             with named_pair(number if self.several else None):
                 _check_possible(matrix, counts[own], where)
-        _check_total(int(counts.sum()))
+        check_total(int(counts.sum()))
 
     def fit(self, counts: Ints, survey: WeightedReports | None, level: float, where: str = "") -> Estimate:
         """The estimate from these counts, or from the weighted shares of a survey."""
@@ -463,7 +461,8 @@ def _uniform(matrix: Mechanism) -> Prior:
     return Prior.uniform(matrix.inputs)
 
 
-def _check_total(total: int) -> None:
+def check_total(total: int) -> None:
+    """Refuse no reports, and more than doubles can count."""
     if total == 0:
         raise ValuesError(
             "must not be empty: there is nothing to estimate from",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +14,9 @@ from .._common.types import Floats
 from .._common.words import counted
 from ..errors import ValuesError
 from ..model.labels import Labels
-from .approximate import covering_differences, difference_intervals
 from .contrasts import each_symbol
 from .counts import place_finder
-from .differences import EqualityTest, equality_test
+from .differences import EqualityTest, difference, equality_test
 from .interval_table import IntervalTable, Tabled, source
 from .promise import Promise
 from .result import Estimate
@@ -145,21 +144,8 @@ class GroupedEstimate(Tabled):
             for e, k in ((a, first), (b, second))
         )
         shared = np.einsum("ij,jk,ik->i", A, self.totals.covariance, B, optimize=True)
-        known = a.identified & b.identified
-        one_error, other_error = a.standard_errors, b.standard_errors
-        with np.errstate(invalid="ignore"):
-            errors = np.sqrt(np.maximum(one_error**2 + other_error**2 - 2 * shared, 0.0))
-            together = one_error * other_error
-            correlations = np.where(known & (together > 0), np.clip(shared / together, -1.0, 1.0), 0.0)
-        errors = np.where(known, errors, np.inf)
-        values = a.shares - b.shares
-        error = 1 - self.confidence
-        one_bounds, other_bounds = a.bounds(targets, error), b.bounds(targets, error)
-        bounds = covering_differences(
-            difference_intervals(one_bounds, other_bounds, a.shares, b.shares, correlations), values, errors
-        )
         title = f"{len(targets)} differences between {one!r} and {other!r}"
-        return IntervalTable(title, a.labels, values, *bounds, errors, known, self.promise)
+        return replace(difference(a, b, self.confidence, shared), title=title)
 
     @cached_property
     @one_thread

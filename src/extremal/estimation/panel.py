@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from .._common import checks
 from .._common.threads import one_thread
 from .._common.types import Floats
-from .._common.words import shorten
 from ..certification.certified import Certified, as_estimable
-from ..errors import MechanismError, OptionError, ValuesError
+from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior
 from .counts import report_codes
 from .differences import ratio_table
-from .estimate import Method, estimate
+from .estimate import Method, check_same_answers, estimate
 from .interval_table import IntervalTable
 from .intervals import lower_limit
 from .result import Estimate
@@ -97,16 +97,11 @@ class Change:
     def transitions(self) -> IntervalTable:
         """Each element of the matrix with an ordinary interval; "never -> once" is from never to once."""
         size = len(self.labels)
-        wholes = np.repeat(
-            np.repeat(np.eye(size), size, axis=1), size, axis=0
-        )  # all pairs with the same first answer
-        return ratio_table(
-            self.joint,
-            f"{size * size} transitions from {self.joint.reports} pairs of reports",
-            tuple(f"{a} -> {b}" for a, b in product(self.labels, self.labels)),
-            np.eye(size * size),
-            wholes,
-        )
+        title = f"{size * size} transitions from {self.joint.reports} pairs of reports"
+        names = tuple(f"{a} -> {b}" for a, b in product(self.labels, self.labels))
+        same = np.arange(size * size) // size  # all pairs with the same first answer
+        wholes = np.asarray(same[:, None] == same, dtype=np.float64)
+        return ratio_table(self.joint, title, names, np.eye(size * size), wholes)
 
     def __str__(self) -> str:
         lines = [str(self.change), str(self.stayed), str(self.transitions)]
@@ -163,21 +158,13 @@ def change(
             "must be those of the two waves", parameter="mechanisms", given=repr(mechanisms)[:60]
         )
     one, two = (as_estimable(m) for m in mechanisms)
-    if one.inputs != two.inputs:
-        raise MechanismError(
-            "mechanisms of both waves must have the same inputs in the same order",
-            given=f"{shorten(one.inputs)} and {shorten(two.inputs)}",
-        )
+    check_same_answers(two, one)
     for wave in (first, second):
         if isinstance(wave, str | bytes) or not hasattr(wave, "__iter__"):
             raise ValuesError("reports of a wave must be a column", given=repr(wave)[:60])
     columns = [as_list(first), as_list(second)]
-    if len(columns[0]) != len(columns[1]):
-        raise ValuesError(
-            "both waves must have a row for each person",
-            given=f"{len(columns[0])} and {len(columns[1])}",
-            remedy="put an empty value where somebody did not report",
-        )
+    remedy = "put an empty value where somebody did not report"
+    checks.length(columns[1], "second", len(columns[0]), "person", remedy=remedy, error=ValuesError)
     there = np.array(
         [not (is_missing(a) or is_missing(b)) for a, b in zip(*columns, strict=True)], dtype=bool
     )
@@ -198,14 +185,8 @@ def change(
         m.prior_between if isinstance(m, Certified) else Prior.uniform(one.inputs) for m in mechanisms
     ]
     expected = np.kron(marginals[0].probabilities, marginals[1].probabilities)
-    found = estimate(
-        numbered,
-        pairs,
-        confidence,
-        intervals=intervals,
-        sample=drawn,
-        method=Method(prior=Prior(expected, joint.inputs)),
-    )
+    how = Method(prior=Prior(expected, joint.inputs))
+    found = estimate(numbered, pairs, confidence, intervals=intervals, sample=drawn, method=how)
     return Change(one.inputs, found, len(there) - len(kept))
 
 

@@ -21,13 +21,7 @@ from ..optimization.finish import Design
 from .contrasts import Channel
 from .counts import place_finder
 from .estimate import check_same_answers, named_pair, stacked
-from .plan_result import (
-    Plan,
-    check_effect,
-    effort,
-    people_for_coefficient,
-    people_for_difference,
-)
+from .plan_result import Plan, effort, people_for_coefficient, people_for_difference
 from .planning import check_people, sample_size
 from .promise import FIGURES, check_kind
 
@@ -183,8 +177,11 @@ class _Goal:
         )
         if self.difference is not None:
             _check_identified(channel, places, prior.labels)
-            return people_for_difference(channel, places, check_effect(self.difference, "difference"), work)
-        size = check_effect(self.coefficient, "coefficient")
+            size = checks.number(self.difference, "difference", above=0, below=1, remedy="e.g. 0.1")
+            return people_for_difference(channel, places, size, work)
+        size = checks.number(self.coefficient, "coefficient", remedy="e.g. 0.1")
+        if size == 0:
+            raise OptionError("must not be 0", parameter="coefficient", given=0, remedy="e.g. 0.1")
         return max(people_for_coefficient(channel, place, size, work) for place in places)
 
     def words(self, people: int, prior: Prior) -> str:

@@ -25,7 +25,7 @@ from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..optimization.finish import Design
-from .contrasts import Channel, each_symbol, is_finite, standard_errors
+from .contrasts import Channel, each_symbol, standard_errors
 from .intervals import normal_quantile
 from .planning import expected_error
 from .promise import FIGURES
@@ -354,11 +354,3 @@ def _whole(people: float) -> int:
             remedy="the mechanism is too noisy: allow more leakage, or look for more",
         )
     return max(math.ceil(people - 1e-9), 2)
-
-
-def check_effect(value: Any, name: str) -> float:
-    """An effect that can be looked for: a number other than 0."""
-    if not is_finite(value) or value == 0 or (name == "difference" and not 0 < value < 1):
-        what = "a number between 0 and 1" if name == "difference" else "a number other than 0"
-        raise OptionError(f"must be {what}", parameter=name, given=repr(value)[:40], remedy="e.g. 0.1")
-    return float(value)

@@ -39,7 +39,9 @@ def shares(result: Regression, data: Any, at: Mapping[str, Any] | None) -> Figur
     fixed = dict(at or {})
     checks.columns(fixed, sorted(result.source.parsed.columns), "the formula")
     known = result.source.combinations.each
-    private = {name: _label(result, name, fixed.pop(name)) for name in list(fixed) if name in known}
+    private = {name: fixed.pop(name) for name in list(fixed) if name in known}
+    for name, value in private.items():
+        checks.label(value, name, known[name])
     moved = {name: _constant(frame[name], value) for name, value in fixed.items()}
     values, jacobian = _average(result, _model(result, frame, moved, private, weights))
     where = "" if not at else " at " + ", ".join(f"{name} = {value}" for name, value in at.items())
@@ -128,12 +130,6 @@ def _constant(column: Any, value: Any) -> Any:
     if isinstance(column.dtype, pd.CategoricalDtype):
         return pd.Categorical([value] * len(column), dtype=column.dtype)
     return pd.Series([value] * len(column), index=column.index)
-
-
-def _label(result: Regression, name: str, value: Any) -> Any:
-    if value not in result.source.combinations.each[name]:
-        raise OptionError(f"{name} must be one of its labels", given=repr(value)[:40])
-    return value
 
 
 def _rows(result: Regression, data: Any) -> Any:

@@ -13,6 +13,7 @@ import scipy.linalg
 import scipy.sparse
 import scipy.special
 
+from ..._common import checks
 from ..._common.frames import Tabular
 from ..._common.threads import one_thread
 from ..._common.types import Floats
@@ -247,8 +248,8 @@ class TestTable(Tabular):
 def wald(result: Regression, term: str | None) -> Test:
     """That the coefficients of a term, or of all terms but the intercept, are 0."""
     terms = result.assembly.terms
-    if term is not None and term not in terms:
-        raise OptionError(f"must be a term of {', '.join(terms)}", parameter="term", given=repr(term)[:40])
+    if term is not None:
+        checks.choice(term, "term", terms)
     tested = [name for name in terms if (name == term if term is not None else name != "1")]
     names = {result.assembly.names[k] for name in tested for k in terms[name]}
     chosen = [k for k, p in enumerate(result.parameters) if p.part == "" and p.column in names]
@@ -269,12 +270,7 @@ def likelihood_ratio(result: Regression, other: Regression | str) -> Test:
             remedy="use the Wald test",
         )
     if isinstance(other, str):
-        if other not in result.assembly.terms:
-            raise OptionError(
-                f"must be a term of {', '.join(result.assembly.terms)}",
-                parameter="term",
-                given=repr(other)[:40],
-            )
+        checks.choice(other, "term", result.assembly.terms)
         nested = fit(result.assembly.without(other), result.rows)
         size, value = len(nested.coefficients), nested.log_likelihood
         name = f"likelihood-ratio test of {other}"

@@ -275,8 +275,7 @@ def read_rows(
     cluster = frame[clusters] if isinstance(clusters, str) else clusters and pd.Series(list(clusters))
     absent: dict[str, Bools] = {}
     if cluster is not None:
-        if len(cluster) != n:
-            raise ValuesError("clusters must be one for each row", given=f"{len(cluster)} for {n} rows")
+        checks.length(cluster, "clusters", n, "row", error=ValuesError)
         absent["clusters"] = columns.missing(cluster)
     for name in dict.fromkeys([*sorted(parsed.outcome_columns), *sorted(parsed.columns)]):
         columns.check_kind(frame[name], name)

@@ -11,6 +11,7 @@ from scipy.stats import binom, chi2_contingency
 import extremal as ex
 from extremal.estimation.betting import StageReports, staged_intervals
 from extremal.estimation.contrasts import Channel
+from tests.support.wording import refused
 
 ANSWERS = ("a", "b", "c")
 PI = np.array([0.6, 0.3, 0.1])
@@ -138,15 +139,15 @@ def test_groups_and_weights_may_come_in_frames_of_every_stage():
 @pytest.mark.parametrize(
     ("pairs", "said"),
     [
-        ([(NOISY, {"x": 3}), (TRUER, {"v": 3})], "pair 2"),
-        ([(NOISY, {"x": 3}), (ex.Mechanism(np.eye(3), ("a", "c", "b")), {0: 3})], "pair 2"),
-        ([(NOISY, {"x": 3}), (TRUER, {"x": 3}), (3, {"x": 3})], "pair 3"),
-        ([(NOISY, {"x": 3}), TRUER], "pair 2"),
-        ([], "at least one"),
+        ([(NOISY, {"x": 3}), (TRUER, {"v": 3})], "2"),
+        ([(NOISY, {"x": 3}), (ex.Mechanism(np.eye(3), ("a", "c", "b")), {0: 3})], "2"),
+        ([(NOISY, {"x": 3}), (TRUER, {"x": 3}), (3, {"x": 3})], "3"),
+        ([(NOISY, {"x": 3}), TRUER], "2"),
+        ([], "0 pairs"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_the_pair_is_named(pairs, said):
-    with pytest.raises(ex.errors.ExtremalError, match=said):
+    with refused(ex.errors.ExtremalError, said):
         ex.estimate(pairs)
 
 

@@ -187,9 +187,9 @@ def fails_once(marker, batches_before):
     return run
 
 
-def expect(kind, text, call):
-    """One line, and no trace of what Spark said."""
-    with pytest.raises(kind, match=text) as caught:
+def expect(kind, found, call):
+    """One line that names what is found, and no trace of what Spark said."""
+    with refused(kind, *([found] if isinstance(found, str) else found)) as caught:
         call()
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is None
@@ -265,7 +265,7 @@ def test_reports_stored_in_a_folder_are_read_back_from_it(spark, frame, tmp_path
     assert reports(private) == first
     assert (path / "_SUCCESS").exists()
     assert "DrawTask" not in explained(private)
-    expect(ValuesError, "new folder", lambda: ex.privatize(frame, {"answer": C}, target=str(path)))
+    expect(ValuesError, str(path), lambda: ex.privatize(frame, {"answer": C}, target=str(path)))
     assert reports(spark.read.schema(private.schema).parquet(str(path))) == first
 
 
@@ -284,7 +284,7 @@ def test_a_keyed_stream_gives_the_reports_of_the_array_interface(spark, frame, t
     ids = table["id"].tolist()
     expected = C.privatize(table["answer"].tolist(), keyed=ex.Keyed(KEY, ids), column="answer")
     assert reports(spark.read.parquet(str(tmp_path / "out"))) == dict(zip(ids, expected, strict=True))
-    expect(KeyingError, "a stream has no end", lambda: ex.privatize(stream, {"answer": C}))
+    expect(KeyingError, "`keyed=`", lambda: ex.privatize(stream, {"answer": C}))
 
 
 # --- what is released
@@ -496,8 +496,8 @@ def test_reports_are_counted_in_the_order_of_the_outputs(frame, kept):
     drawn = list(reports(kept).values())
     counts = counts_spark(kept, "answer", C)
     assert list(counts.items()) == [(label, drawn.count(label)) for label in C.outputs]
-    expect(ValuesError, "every report in 'name' must be one of", lambda: counts_spark(frame, "name", C))
-    expect(ValuesError, "must have the column", lambda: counts_spark(frame, "nothing", C))
+    expect(ValuesError, "'name'", lambda: counts_spark(frame, "name", C))
+    expect(ValuesError, "'nothing'", lambda: counts_spark(frame, "nothing", C))
 
 
 # --- unknown values
@@ -512,13 +512,13 @@ def dirty(spark):
     return spark.range(0, 100, 1, 4).select("id", answer.alias("answer"), number.alias("number"))
 
 
-REFUSAL = r"of 'answer' .* others in 10 of 100 rows \(3 missing, 2 like a label but for case, spaces or type\); correct"
+REFUSAL = ("'answer'", "10 of 100 rows (3 missing, 2 like a label")
 
 
 def test_unknown_and_missing_values_are_counted_and_not_repeated(dirty):
     keyed = {"keyed": ex.Keyed(KEY, "id")}
     expect(ValuesError, REFUSAL, lambda: ex.privatize(dirty, {"answer": C}, **keyed))
-    nan = r"of 'number' .* in 10 of 100 rows \(10 missing\); correct"
+    nan = ("'number'", "10 of 100 rows (10 missing)")
     expect(ValuesError, nan, lambda: ex.privatize(dirty, {"number": D}))
 
 
@@ -548,7 +548,7 @@ def test_unknown_values_can_be_dropped_or_counted_as_a_label(dirty):
 def test_many_unknown_values_are_one_line(spark):
     frame = spark.range(0, 5_000, 1, 2).select("id", F.lit("a").alias("answer"))
     frame = frame.withColumn("other", F.col("id").cast("string"))
-    text = r"of 'other' .* in 5000 of 5000 rows; correct"
+    text = ("'other'", "5000 of 5000 rows")
     expect(ValuesError, text, lambda: ex.privatize(frame, {"answer": C, "other": C}))
 
 
@@ -557,26 +557,26 @@ def test_many_unknown_values_are_one_line(spark):
 
 
 REFUSED = {
-    "no such column": (ValuesError, "must have the column", {"nothing": C}, {}),
-    "no column": (ValuesError, "mechanisms must be a mapping", {}, {}),
-    "not certified": (ValuesError, "must be a certified one", {"answer": C.mechanism}, {}),
-    "unknown option": (ValuesError, "one of refuse, drop", {"answer": C}, {"unknown": "keep"}),
-    "unknown_as": (ValuesError, "input labels", {"answer": C}, {"unknown_as": {"answer": "z"}}),
-    "a number for a folder": (FileError, "name of a folder", {"answer": C}, {"target": 5}),
-    "a folder without a name": (FileError, "name of a folder", {"answer": C}, {"target": ""}),
-    "a key alone": (KeyingError, "keyed must be a Keyed", {"answer": C}, {"keyed": KEY}),
-    "no key file": (KeyingError, "key file must be one", {"answer": C}, {"keyed": ex.Keyed("gone", "id")}),
-    "a column of ids": (KeyingError, "name of a column", {"answer": C}, {"keyed": ex.Keyed(KEY, [1])}),
-    "no id column": (ValuesError, "must have the column", {"answer": C}, {"keyed": ex.Keyed(KEY, "x")}),
-    "private ids": (ValuesError, "stays as it is", {"number": D}, {"keyed": ex.Keyed(KEY, "number")}),
-    "fractional ids": (KeyingError, "got double", {"answer": C}, {"keyed": ex.Keyed(KEY, "weight")}),
+    "no such column": (ValuesError, "'nothing'", {"nothing": C}, {}),
+    "no column": (ValuesError, "mechanisms", {}, {}),
+    "not certified": (ValuesError, "Mechanism", {"answer": C.mechanism}, {}),
+    "unknown option": (ValuesError, "'keep'", {"answer": C}, {"unknown": "keep"}),
+    "unknown_as": (ValuesError, "'z'", {"answer": C}, {"unknown_as": {"answer": "z"}}),
+    "a number for a folder": (FileError, "5", {"answer": C}, {"target": 5}),
+    "a folder without a name": (FileError, "''", {"answer": C}, {"target": ""}),
+    "a key alone": (KeyingError, "keyed", {"answer": C}, {"keyed": KEY}),
+    "no key file": (KeyingError, "gone", {"answer": C}, {"keyed": ex.Keyed("gone", "id")}),
+    "a column of ids": (KeyingError, "ids", {"answer": C}, {"keyed": ex.Keyed(KEY, [1])}),
+    "no id column": (ValuesError, "'x'", {"answer": C}, {"keyed": ex.Keyed(KEY, "x")}),
+    "private ids": (ValuesError, "'number'", {"number": D}, {"keyed": ex.Keyed(KEY, "number")}),
+    "fractional ids": (KeyingError, "double", {"answer": C}, {"keyed": ex.Keyed(KEY, "weight")}),
     "repeated ids": (
         KeyingError,
-        r"distinct, got \[-1, 3, 100\] more than once in 'number'",
+        "[-1, 3, 100] more than once in 'number'",
         {"answer": C},
         {"keyed": ex.Keyed(KEY, "number")},
     ),
-    "a ledger": (OptionError, "ledger is for files and frames", {"answer": C}, {"ledger": "book"}),
+    "a ledger": (OptionError, "ledger", {"answer": C}, {"ledger": "book"}),
 }
 
 
@@ -587,7 +587,7 @@ def test_what_cannot_be_done_is_refused_in_one_line(frame, case):
 
 
 def test_something_else_than_a_spark_frame_is_refused(table):
-    expect(ValuesError, "must be a Spark DataFrame", lambda: privatize_spark(table, {}, Terms()))
+    expect(ValuesError, type(table).__name__, lambda: privatize_spark(table, {}, Terms()))
 
 
 def test_two_columns_of_one_name_are_refused(frame):
@@ -597,28 +597,28 @@ def test_two_columns_of_one_name_are_refused(frame):
 
 def test_a_type_that_no_label_has_is_refused(frame):
     odd = frame.withColumn("answer", F.expr("make_interval(1)"))
-    expect(ValuesError, "must hold labels", lambda: ex.privatize(odd, {"answer": C}))
+    expect(ValuesError, "'answer'", lambda: ex.privatize(odd, {"answer": C}))
 
 
 def test_records_without_an_id_are_refused(frame):
     for kind in ("long", "string"):
         some = frame.withColumn("who", F.when(F.col("id") >= 0, F.col("id")).cast(kind))
         options = {"keyed": ex.Keyed(KEY, "who")}
-        text = "every record needs an id, got none in 7 rows of 'who'"
+        text = "none in 7 rows of 'who'"
         expect(KeyingError, text, lambda: ex.privatize(some, {"answer": C}, **options))  # noqa: B023
 
 
 @pytest.mark.parametrize(
     ("ids", "twice"),
     [
-        (["7", "007", "8", "+8", "-000", "+0", "x"], r"\['0', '7', '8'\]"),
-        (["7", "7", "-0", "9", "0000009", "x"], r"\['7', '9'\]"),
+        (["7", "007", "8", "+8", "-000", "+0", "x"], "['0', '7', '8']"),
+        (["7", "7", "-0", "9", "0000009", "x"], "['7', '9']"),
     ],
 )
 def test_an_id_that_is_written_in_two_ways_is_refused(spark, ids, twice):
     frame = made(spark, {"id": ids, "answer": ["a"] * len(ids)})
     options = {"keyed": ex.Keyed(KEY, "id")}
-    text = f"distinct, got {twice} more than once"
+    text = f"{twice} more than once"
     expect(KeyingError, text, lambda: ex.privatize(frame, {"answer": C}, **options))
 
 
@@ -635,7 +635,7 @@ def test_text_ids_draw_as_everywhere(spark):
 def test_ids_that_change_when_they_are_computed_again_are_refused(frame, expression):
     numbered = frame.withColumn("row", F.expr(expression))
     options = {"keyed": ex.Keyed(KEY, "row")}
-    expect(KeyingError, "computed anew", lambda: ex.privatize(numbered, {"answer": C}, **options))
+    expect(KeyingError, "'row'", lambda: ex.privatize(numbered, {"answer": C}, **options))
 
 
 @pytest.mark.parametrize(
@@ -644,7 +644,7 @@ def test_ids_that_change_when_they_are_computed_again_are_refused(frame, express
 def test_a_cluster_must_store_reports_or_have_a_key(master):
     session = SimpleNamespace(conf={"spark.master": master})
     frame = SimpleNamespace(isStreaming=False, sparkSession=session)
-    expect(KeyingError, "can be lost", lambda: check_storage(frame, False, None))
+    expect(KeyingError, "`keyed=`", lambda: check_storage(frame, False, None))
     check_storage(frame, True, None)
     check_storage(frame, False, "hdfs://host/reports")
 
@@ -719,7 +719,7 @@ def test_values_that_were_refused_are_not_in_the_logs(spark, folder, tmp_path):
     pd.DataFrame({"answer": ["a", stranger]}).to_parquet(tmp_path / "values.parquet")
     frame = spark.read.parquet(str(tmp_path / "values.parquet"))
     with telling(spark):
-        expect(ValuesError, "others in 1 of 2 rows;", lambda: ex.privatize(frame, {"answer": C}))
+        expect(ValuesError, "others in 1 of 2 rows", lambda: ex.privatize(frame, {"answer": C}))
     logs = [folder / "spark.log", *folder.joinpath("events").iterdir()]
     assert b"extremal.errors.ValuesError" in logs[0].read_bytes()
     assert [path.name for path in logs if stranger.encode() in path.read_bytes()] == []

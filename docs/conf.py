@@ -28,7 +28,20 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 highlight_language = "text"  # a block without a language is a transcript of a shell
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "substitution"]
+# Pictures of the pages, in light and in dark, by name: {{ phone }}.
+PICTURES = {
+    "phone": ("240px", "A private question on a phone: the answer stays on this device"),
+    "results": ("480px", "The results page: shares with intervals, and how many reports are still needed"),
+    "audit": ("480px", "The audit page: the best guess before and after a report, and what reports rule out"),
+}
+myst_substitutions = {
+    name: "".join(
+        f"```{{image}} _static/{name}-{scheme}.png\n:alt: {alt}\n:width: {width}\n:class: only-{scheme}\n```\n\n"
+        for scheme in ("light", "dark")
+    )
+    for name, (width, alt) in PICTURES.items()
+}
 myst_heading_anchors = 4
 
 autosummary_generate = True

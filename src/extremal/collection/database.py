@@ -29,11 +29,8 @@ from ..errors import StoreError, SurveyError
 SQLITE = b"SQLite format 3\0"  # how a database begins; an empty file is one, too
 ADDRESS = re.compile(r"postgres(ql)?(\+\w+)?://")
 WAIT_SECONDS = 20  # for another process that writes to the same database
-NO_STORE = (
-    "no such table",
-    "does not exist",
-    "not a database",
-)  # what databases say where there are no reports
+# What databases say where there are no reports.
+NO_STORE = ("no such table", "does not exist", "not a database")
 PAIRS = "(id TEXT NOT NULL, content TEXT NOT NULL, PRIMARY KEY (id)){by_key}"
 # Step k makes version k of a database from version k - 1. Every database goes through all of them, so a step that was
 # released stays as it is. Those made before there were versions count as version 0, and have some of these tables.
@@ -220,9 +217,8 @@ class Sqlite(Database):
     def forget_order(self) -> None:
         with self.session() as session:
             session.run("VACUUM")
-            session.run(
-                "PRAGMA journal_mode=DELETE"
-            )  # takes the empty journal away; the next connection makes one
+            # Takes the empty journal away; the next connection makes one.
+            session.run("PRAGMA journal_mode=DELETE")
         self.close()
 
     def forget_invitations(self) -> None:

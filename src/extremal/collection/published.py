@@ -33,19 +33,8 @@ FORMAT = "extremal-survey"
 VERSION = 1
 PAGE_VERSION = 2  # of survey.json, which has these members of a survey and of a question, and more
 PAGE_TERMS = (
-    *(
-        "id",
-        "title",
-        "introduction",
-        "contact",
-        "collector",
-        "respondents",
-        "languages",
-        "words",
-        "texts",
-        "digest",
-    ),
-    *("invitation", "together", "pages", "opens", "closes", "hold"),
+    *("id", "title", "introduction", "contact", "collector", "respondents", "languages", "words", "texts"),
+    *("digest", "invitation", "together", "pages", "opens", "closes", "hold"),
 )
 PAGE_WORDS = (
     *("name", "text", "help", "before", "kind", "answers", "words", "brackets", "required", "ask_if", "form"),
@@ -121,12 +110,8 @@ class SurveyTerms:
     collector: str | None = None  # who collects the reports
     respondents: str | None = None  # address of a page for those who answer
     languages: tuple[str, ...] = ("en",)  # the texts above are in the first one
-    words: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # the same in each language, where there are several
-    texts: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # the page's sentences in languages that it does not speak
+    words: Mapping[str, Any] = field(default_factory=dict)  # the same in each language, if there are several
+    texts: Mapping[str, Any] = field(default_factory=dict)  # the page's sentences in other languages
     pages: str = "section"  # what stands on one page: a section, or a question
     sections: tuple[Mapping[str, Any], ...] = ()  # each with the numbers of its questions
     opens: str | None = None
@@ -155,9 +140,7 @@ class Wording:
     before: str | None = None  # a text above the question
     words: Mapping[str, Any] = field(default_factory=dict)  # text, help, before and answers in each language
     brackets: tuple[float, ...] = ()  # edges between answers that are brackets of numbers
-    ask_if: Mapping[str, Any] | None = (
-        None  # the earlier question, and the answers after which this one is asked
-    )
+    ask_if: Mapping[str, Any] | None = None  # an earlier question, and the answers after which this is asked
     also: tuple[tuple[str, ...], ...] = ()  # other spellings of each answer of a list
     groups: Mapping[str, list[str]] = field(default_factory=dict)  # answers of a list, for tables
     hides: bool = False  # its report may also mean "not asked": a private answer decides that
@@ -196,9 +179,7 @@ class Asked(Wording):
 
     form: str | None = None  # "joint" or "each", with several answers
     mechanisms: tuple[Certified, ...] = ()
-    subsets: Prior | None = (
-        None  # of the items, with form "each": the mechanisms know only how common each item is
-    )
+    subsets: Prior | None = None  # with form "each", whose mechanisms know only how common each item is
     windows: Windows | None = None  # of a list, in place of mechanisms
 
     @property
@@ -412,12 +393,8 @@ class Published(SurveyTerms):
     def from_json(cls, text: str) -> Published:
         """What `to_json` wrote; mechanisms are proved anew."""
         try:
-            document = {
-                "id": None,
-                "intervals": "each",
-                "learn": None,
-                **parse_json(text),
-            }  # stores of old have none
+            usual = {"id": None, "intervals": "each", "learn": None}  # stores of old have none
+            document = {**usual, **parse_json(text)}
             if document.pop("format") != FORMAT + "-store" or document.pop("version") != VERSION:
                 raise ValueError("another format or version")
             questions = tuple(_asked(question) for question in document.pop("questions"))

@@ -275,9 +275,7 @@ class Learner:
         try:
             before = len(self.store.stages)
             learned = go_on(self.store)
-        except (
-            Exception
-        ) as error:  # a database that is away; everything is as before, and the next look tries again
+        except Exception as error:  # a database is away; all is as before, and the next look tries again
             self.log(f"the next stage cannot begin now: {error}")
             return
         if learned or len(self.store.stages) != before:

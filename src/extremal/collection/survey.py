@@ -98,35 +98,14 @@ class Joint:
 TERMS = tuple(field.name for field in fields(SurveyTerms))
 # The keys of a file, and below those of a question.
 TOP = [
-    *(
-        "id",
-        "title",
-        "introduction",
-        "collector",
-        "contact",
-        "respondents",
-        "languages",
-        "catalogues",
-        "invitation",
-    ),
-    *(
-        "post",
-        "width",
-        "people",
-        "most_people",
-        "confidence",
-        "intervals",
-        "opens",
-        "closes",
-        "hold",
-        "pages",
-    ),
-    *("field_code", "learn", "section", "question", "joint"),
+    *("id", "title", "introduction", "collector", "contact", "respondents", "languages", "catalogues"),
+    *("invitation", "post", "width", "people", "most_people", "confidence", "intervals", "opens", "closes"),
+    *("hold", "pages", "field_code", "learn", "section", "question", "joint"),
 ]
 KEYS = [
     *("name", "text", "help", "before", "section", "ask_if", "kind", "answers", "answer_texts", "brackets"),
-    "answers_file",
-    *("required", "epsilon", "prior", "counts", "pseudocount", "mechanism", "purpose", "between"),
+    *("answers_file", "required", "epsilon", "prior", "counts", "pseudocount", "mechanism", "purpose"),
+    "between",
 ]
 
 

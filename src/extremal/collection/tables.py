@@ -23,11 +23,8 @@ HEADER = re.compile(r"\s*(\[\[?)\s*([\w.\"'-]+)\s*\]\]?")
 KEY = re.compile(r"\s*([A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')\s*(?:\.[^=]*)?=")
 QUOTES = re.compile(r'"""|' + "'''")
 LEAST_STAGE = 200  # people: a stage shows who came early, and few reports tell little
-USUAL_STAGES = (
-    0.05,
-    0.15,
-    0.35,
-)  # of all people, after which a stage ends: each is about twice as long as the last
+# Of all people, after which a stage ends: each is about twice as long as the last.
+USUAL_STAGES = (0.05, 0.15, 0.35)
 USUAL_FORGED = 0.01  # with invitations
 USUAL_DRIFT = 0.05
 USUAL_DELTA = 0.05

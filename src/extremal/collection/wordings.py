@@ -130,9 +130,9 @@ class Tongues:
             extra = [name for name in texts if name not in answers]
             if lacking or extra:
                 what = (
-                    f"no text for {lacking[0]!r}"
-                    if lacking
-                    else f"a text for {extra[0]!r}, which is no answer,"
+                    f"a text for {extra[0]!r}, which is no answer,"
+                    if extra
+                    else f"no text for {lacking[0]!r}"
                 )
                 raise table.wrong("answer_texts", f"has {what} in {lang!r}")
             said = [texts.get(name, own.get(name)) for name in answers]
@@ -177,12 +177,9 @@ def condition(table: Section, earlier: Mapping[str, Wording], names: Sequence[st
         )
     name, answers = given["question"], given["answers"]
     if name not in earlier:
-        where = (
-            "a later question, or itself: conditions would go round in a circle"
-            if name in names
-            else "no question"
-        )
-        raise table.wrong("ask_if", "must name a question that comes before", name, f"this is {where}")
+        circle = "a later question, or itself: conditions would go round in a circle"
+        where = f"this is {circle if name in names else 'no question'}"
+        raise table.wrong("ask_if", "must name a question that comes before", name, where)
     if earlier[name].kind == "list":
         raise table.wrong("ask_if", "must not name a list", name, "ask a question with few answers first")
     known = earlier[name].answers
@@ -253,14 +250,11 @@ def sections(
         members = [q for q, other in enumerate(inside) if other == name]
         if name in found or not members or members != list(range(members[0], members[-1] + 1)):
             problem = (
-                "must differ from those of the other sections"
-                if name in found
-                else (
-                    "must be named by questions that follow each other"
-                    if members
-                    else "must be named by a question"
-                )
+                "must be named by questions that follow each other"
+                if members
+                else "must be named by a question"
             )
+            problem = "must differ from those of the other sections" if name in found else problem
             raise part.wrong("name", problem, name, f'write section = "{name}" in each of its questions')
         words: dict[str, dict[str, Any]] = {}
         texts = {key: tongues.text(part, key, words) for key in ("title", "text")}

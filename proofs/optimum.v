@@ -1,9 +1,9 @@
-(** * The optimum: vertices, duality, and the closed forms of Theorems 2 and 3
+(** * The optimum: vertices, duality, and the closed forms of Theorems 2, 3 and 4
 
     [pi] is a prior without zeros and [c] stands for e^epsilon. Utilities are sub-convex (Definition 4): the sum over
     the columns of a mechanism of a function that is positively homogeneous and sub-additive. *)
 
-From mathcomp Require Import all_ssreflect ssralg ssrnum.
+From mathcomp Require Import all_ssreflect ssralg ssrnum zmodp perm.
 From Extremal Require Import algebra promise.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -683,3 +683,196 @@ move=> Z Q aQ; apply: le_trans (best_of Z Q aQ) _; rewrite le_eqVlt; apply/orP; 
 by apply: eq_bigr => y _; apply: (sub_eq sub) => x; rewrite same.
 Qed.
 End Binary.
+
+(** ** Theorem 4: the uniform prior, every region *)
+Section Uniform.
+Variable R : realFieldType.
+Variable n : nat.
+Notation N := n.+1.
+Add Field field4 : (field_facts R).
+
+Definition uniform (x : 'I_N) : R := N%:R^-1.
+
+(** A utility that does not change when answers are permuted. *)
+Definition permutation_symmetric (mu : ('I_N -> R) -> R) :=
+  forall (s : {perm 'I_N}) f, (forall x, 0 <= f x) -> mu (fun x => f (s x)) = mu f.
+
+(** The matrix of Theorem 4 in region k: how far row i lies after column j, modulo N, says what stands there. *)
+Definition steps (i j : 'I_N) : nat := (i + (N - j)) %% N.
+Definition circular (c : R) k (i j : 'I_N) : R :=
+  if i == j then 1 - c * (N - k)%:R / N%:R else if (steps i j <= N - k)%N then c / N%:R else 0.
+
+Variables (c : R) (mu : ('I_N -> R) -> R).
+Hypothesis c1 : 1 <= c.
+Hypothesis sub : sublinear mu.
+Hypothesis sym : permutation_symmetric mu.
+
+Let N0 : 0 < N%:R :> R. Proof. exact: ltr0Sn. Qed.
+Let Nn : N%:R <> 0 :> R. Proof. by apply/eqP; rewrite gt_eqF. Qed.
+Let c0 : 0 <= c. Proof. exact: le_trans ler01 c1. Qed.
+
+Lemma uniform_positive x : 0 < uniform x.
+Proof. by rewrite invr_gt0. Qed.
+
+Lemma uniform_distribution : distribution uniform.
+Proof.
+split=> [x |]; first exact/ltW/uniform_positive.
+by rewrite /uniform sumr_const card_ord -(mulr_natl (N%:R^-1)) divff //; apply/eqP.
+Qed.
+
+(** The vectors that are c on a set of answers, r at one more, and 0 elsewhere. *)
+Definition spiked (r : R) (A : {set 'I_N}) (j x : 'I_N) : R := if x == j then r else if x \in A then c else 0.
+
+Lemma map_same (f : 'I_N -> R) (A : {set 'I_N}) v : (forall x, x \in A -> f x = v) -> map f (enum A) = nseq #|A| v.
+Proof.
+move=> fv; have /all_pred1P -> : all (pred1 v) (map f (enum A)); last by rewrite size_map -cardE.
+by rewrite all_map; apply/allP => x; rewrite mem_enum /= => /fv ->.
+Qed.
+
+Lemma spiked_values r (A : {set 'I_N}) j : j \notin A ->
+  perm_eq [seq spiked r A j x | x <- enum 'I_N] (r :: nseq #|A| c ++ nseq (n - #|A|) 0).
+Proof.
+move=> jA; have card : (#|~: (j |: A)| = n - #|A|)%N by rewrite cardsCs setCK card_ord cardsU1 jA subSS.
+have order : perm_eq (enum 'I_N) (j :: enum A ++ enum (~: (j |: A))).
+  apply: uniq_perm => [| | x].
+  - exact: enum_uniq.
+  - rewrite /= mem_cat !mem_enum in_setC in_setU1 eqxx (negbTE jA) /= cat_uniq !enum_uniq /= andbT.
+    by apply/hasPn => x; rewrite /= !mem_enum in_setC in_setU1 negb_or => /andP [].
+  rewrite mem_enum in_cons mem_cat !mem_enum in_setC in_setU1 negb_or.
+  by case: (x == j) => //=; case: (x \in A).
+apply: perm_trans (perm_map _ order) _; rewrite /= map_cat {1}/spiked eqxx perm_cons -card.
+rewrite (map_same (v := c)) => [| x xA]; last first.
+  by rewrite /spiked xA; case: eqP => // e; rewrite e (negbTE jA) in xA.
+rewrite (map_same (v := 0)) // => x; rewrite in_setC in_setU1 negb_or /spiked.
+by case/andP=> /negbTE -> /negbTE ->.
+Qed.
+
+Lemma spiked_utility r (A B : {set 'I_N}) i j : 0 <= r -> i \notin A -> j \notin B -> #|A| = #|B| ->
+  mu (spiked r A i) = mu (spiked r B j).
+Proof.
+move=> r0 iA jB AB.
+have pe : perm_eq [tuple spiked r A i x | x < N] [tuple spiked r B j x | x < N].
+  rewrite /= !enumT -!enumT; apply: perm_trans (spiked_values r iA) _.
+  by rewrite perm_sym AB; apply: spiked_values.
+have /tuple_permP [p e] := pe; rewrite -(sym p (f := spiked r B j)) => [| x]; last first.
+  by rewrite /spiked; case: ifP => // _; case: ifP.
+apply: (sub_eq sub) => x; have /val_inj /(congr1 (fun t => tnth t x)) := e.
+by rewrite !tnth_mktuple.
+Qed.
+
+Lemma spiked_sum r (A : {set 'I_N}) j : j \notin A -> \sum_x spiked r A j x = r + c * #|A|%:R.
+Proof.
+move=> jA; rewrite (bigD1 j) //= {1}/spiked eqxx; congr (_ + _).
+rewrite (eq_bigr (fun x => if x \in A then c else 0)) => [| x /negbTE xj]; last by rewrite /spiked xj.
+rewrite -big_mkcondr (eq_bigl (mem A)) ?sumr_const ?mulr_natr // => x /=.
+by case: eqP => [-> | //]; rewrite (negbTE jA).
+Qed.
+
+Section Region.
+Variable k : nat.
+Hypothesis k0 : (0 < k <= N)%N.
+Let m := (N - k)%N.
+Hypothesis region : c * m%:R <= N%:R <= c * m.+1%:R.
+
+Let mn : (m <= n)%N. Proof. by case/andP: k0 => k1 _; rewrite /m -ltnS ltn_subrL k1. Qed.
+Let r := N%:R - c * m%:R.
+Let r0 : 0 <= r. Proof. by rewrite subr_ge0; case/andP: region. Qed.
+Let rc : r <= c. Proof. by case/andP: region => _; rewrite (mulrS 1 m) mulrDr mulr1 /r ler_subl_addr. Qed.
+
+(** How far rows with c lie behind their column. *)
+Let D := [set d : 'I_N | (d != 0) && (d <= m)%N].
+Let after j := (fun i : 'I_N => i - j) @^-1: D.
+Let before i := (fun j : 'I_N => i - j) @^-1: D.
+
+Let card_D : #|D| = m.
+Proof.
+rewrite -sum1_card big_mkcond big_ord_recl /= inE eqxx /= add0n.
+rewrite (eq_bigr (fun d : 'I_n => if (d < m)%N then 1%N else 0%N)) => [| d _]; last by rewrite inE.
+by rewrite -big_mkcond -(big_ord_widen n (fun=> 1%N) mn) sum_nat_const card_ord muln1.
+Qed.
+Let card_after j : #|after j| = m. Proof. by rewrite card_preimset ?card_D //; apply: addIr. Qed.
+Let card_before i : #|before i| = m.
+Proof. by rewrite card_preimset ?card_D // => x y /addrI /oppr_inj. Qed.
+Let not_after j : j \notin after j. Proof. by rewrite !inE subrr eqxx. Qed.
+Let not_before i : i \notin before i. Proof. by rewrite !inE subrr eqxx. Qed.
+
+Let column j i : circular c k i j = N%:R^-1 * spiked r (after j) j i.
+Proof.
+rewrite /circular /spiked -/m !inE subr_eq0; case: (eqVneq i j) => _ /=.
+  by rewrite /r mulrBr mulVf ?[_ * N%:R^-1]mulrC //; apply/eqP.
+rewrite modnDmr -/(steps i j).
+by case: ifP => _; rewrite ?mulr0 // mulrC.
+Qed.
+Let row i j : circular c k i j = N%:R^-1 * spiked r (before i) i j.
+Proof. by rewrite column /spiked !inE eq_sym. Qed.
+
+Let spiked_one (A : {set 'I_N}) j : j \notin A -> #|A| = m -> \sum_x N%:R^-1 * spiked r A j x = 1.
+Proof. by move=> jA Am; rewrite -mulr_sumr spiked_sum // Am /r subrK mulVf //; apply/eqP. Qed.
+
+Lemma circular_allowed : allowed c uniform (circular c k).
+Proof.
+split=> [i | j i _].
+  split=> [j |]; last by under eq_bigr do rewrite row; apply: spiked_one.
+  by rewrite column mulr_ge0 ?invr_ge0 ?ler0n // /spiked; case: ifP => // _; case: ifP.
+have -> : mass uniform (circular c k) j = N%:R^-1.
+  rewrite /mass -mulr_sumr; under eq_bigr do rewrite column.
+  by rewrite spiked_one ?mulr1.
+rewrite column mulrC; apply: ler_wpmul2r; first by rewrite invr_ge0 ler0n.
+by rewrite /spiked; case: ifP => // _; case: ifP.
+Qed.
+
+(** Every listed vector has the values of a column, in some order. *)
+Lemma listed_spiked i : listed c uniform i ->
+  exists (A : {set 'I_N}) j, [/\ j \notin A, #|A| = m & vertex c uniform i =1 spiked r A j].
+Proof.
+case: i => J j /and3P [/= jJ]; pose A := J :\ j; rewrite -/A (big_setD1 j jJ) /= -/A /uniform sumr_const.
+pose a := #|A|; rewrite -/a => le1 ge1.
+have le : c * a%:R <= N%:R by move: le1; rewrite -(mulr_natl N%:R^-1) mulrA ler_pdivr_mulr // mul1r.
+have ge : N%:R <= c * a.+1%:R.
+  by move: ge1; rewrite -(mulrS N%:R^-1 a) -(mulr_natl N%:R^-1) mulrA ler_pdivl_mulr // mul1r.
+have jA : j \notin A by rewrite !inE eqxx.
+have cp : 0 < c := lt_le_trans ltr01 c1.
+have E x : vertex c uniform (J, j) x = spiked (N%:R - c * a%:R) A j x.
+  rewrite /vertex /spiked /= -/A; case: (eqVneq x j) => [_ | xj]; last by rewrite !inE xj.
+  by rewrite /uniform sumr_const -/a invrK -(mulr_natl N%:R^-1) mulrBl mul1r -mulrA divfK //; apply/eqP.
+have [mle mge] := andP region.
+have am : (a <= m.+1)%N by rewrite -(ler_nat R) -(ler_pmul2l cp); apply: le_trans mge.
+have ma : (m <= a.+1)%N by rewrite -(ler_nat R) -(ler_pmul2l cp); apply: le_trans ge.
+case: (ltngtP a m) => [lt | gt | e]; last by exists A, j; split=> // x; rewrite E /r e.
+- (* one less: N = c m *)
+  have e : m = a.+1 by apply/eqP; rewrite eqn_leq ma lt.
+  have Ncm : N%:R = c * m%:R by apply/le_anti; rewrite mle e ge.
+  have [j' j'J] : exists j', j' \notin J.
+    apply/existsP; apply: contraT; rewrite negb_exists => /forallP all.
+    have : (#|J| < #|'I_N|)%N by rewrite card_ord (cardsD1 j) jJ -/A -/a add1n -e.
+    by rewrite ltnNge subset_leq_card //; apply/subsetP => x _; have := all x; rewrite negbK.
+  exists J, j'; split=> // [| x]; first by rewrite (cardsD1 j) jJ e.
+  rewrite E /spiked /r Ncm subrr e (mulrSr 1 a) mulrDr mulr1 addrC addKr !inE.
+  case: (eqVneq x j) => [-> | xj]; first by rewrite jJ; case: eqP => // e'; rewrite -e' jJ in j'J.
+  by case: (eqVneq x j') => [-> | //]; rewrite (negbTE j'J).
+(* one more: N = c (m + 1) *)
+have e : a = m.+1 by apply/eqP; rewrite eqn_leq am gt.
+have Ncm : N%:R = c * m.+1%:R by apply/le_anti; rewrite mge -e le.
+have [j' j'A] : exists j', j' \in A by apply/card_gt0P; rewrite -/a e.
+exists (A :\ j'), j'; split=> [||x]; first by rewrite !inE eqxx.
+  by have := cardsD1 j' A; rewrite j'A -/a e add1n => -[].
+rewrite E /spiked e Ncm subrr /r Ncm (mulrSr 1 m) mulrDr mulr1 addrC addKr (in_setD1 x A).
+case: (eqVneq x j') => [-> | xj'] /=; last by case: (eqVneq x j) => [-> | //]; rewrite (negbTE jA).
+by rewrite j'A; case: eqP => // e'; rewrite -e' j'A in jA.
+Qed.
+
+Theorem uniform_optimal : optimal c uniform mu (circular c k).
+Proof.
+split=> [| Z Q aQ]; first exact: circular_allowed.
+pose top := mu (spiked r (after ord0) ord0).
+have s0 (A : {set 'I_N}) j x : 0 <= spiked r A j x by rewrite /spiked; case: ifP => // _; case: ifP.
+have -> : utility mu (circular c k) = \sum_(j < N) N%:R^-1 * top.
+  apply: eq_bigr => j _; rewrite (sub_eq sub (column j)) (sub_scale sub) ?invr_ge0 ?ler0n //; congr (_ * _).
+  by apply: spiked_utility => //; rewrite !card_after.
+apply: (weak_duality uniform_distribution uniform_positive c1 sub aQ) => i li.
+have [A [j [jA Am e]]] := listed_spiked li.
+under eq_bigr do rewrite mulrAC e; rewrite -mulr_suml spiked_one // mul1r (sub_eq sub e).
+by rewrite (spiked_utility (B := after ord0) (j := ord0)) ?card_after.
+Qed.
+End Region.
+End Uniform.

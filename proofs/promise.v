@@ -256,36 +256,34 @@ by rewrite /cut xu mul0r mulr0.
 Qed.
 
 (** For a rational prior, pi(x) = n(x) / d: cut x into n(x) parts. Each part has the probability 1 / d before, and
-    one attribute attains the lift of every report. (An answer with n(x) = 0 has no part to give; it stays whole,
-    with probability 0.) *)
+    this one attribute attains the lift of every report. (An answer with n(x) = 0 stays whole, with probability 0.) *)
 Theorem attained_by_attribute (n : X -> nat) d :
   (forall x, pi x = (n x)%:R / d%:R) -> (0 < d)%N ->
-  exists (U : finType) (k : X -> U -> R),
-    kernel k /\ 0 < best (expected pi k) /\
-    forall y, 0 < mass pi w y ->
-      best (expected (posterior pi w y) k) = lift pi w y * best (expected pi k).
+  let k := @cut (fun x => maxn 1 (n x)) d in
+  [/\ kernel k, forall u, expected pi k u = if (u.2 < n u.1)%N then 1 / d%:R else 0, 0 < best (expected pi k) &
+    forall y, 0 < mass pi w y -> best (expected (posterior pi w y) k) = lift pi w y * best (expected pi k)].
 Proof.
 move=> pin d0; have dR : 0 < d%:R :> R by rewrite ltr0n.
-pose n' x := if n x == 0%N then 1%N else n x.
+set n' := fun x => maxn 1 (n x); have n'E x : n' x = if n x == 0%N then 1%N else n x.
+  by rewrite /n'; case: (n x) => // k; rewrite maxnSS max0n.
 have nd x : (n x <= d)%N.
   have [_ p1] := prior; have : pi x <= 1 by rewrite -p1 (bigD1 x) //= ler_addl sumr_ge0.
   by rewrite pin ler_pdivr_mulr // mul1r ler_nat.
-have n'd x : (0 < n' x <= d)%N by rewrite /n'; case: eqP => [_ | /eqP]; rewrite ?d0 ?lt0n // => ->; apply: nd.
+have n'd x : (0 < n' x <= d)%N by rewrite n'E; case: eqP => [_ | /eqP]; rewrite ?d0 ?lt0n // => ->; apply: nd.
 have part q (c : X -> R) u : (forall x, q x = pi x * c x) ->
     expected q (@cut n' d) u = if (u.2 < n u.1)%N then c u.1 / d%:R else 0.
-  move=> qc; rewrite expected_cut /n' qc pin; case: eqP => [-> | /eqP n0].
+  move=> qc; rewrite expected_cut n'E qc pin; case: eqP => [-> | /eqP n0].
     by rewrite ltn0 !mul0r if_same.
   by case: ifP => // _; fields R; split; apply/eqP; rewrite pnatr_eq0 // -lt0n.
+have before u : expected pi (@cut n' d) u = if (u.2 < n u.1)%N then 1 / d%:R else 0.
+  by apply: (part pi (fun=> 1)) => x; rewrite mulr1.
 have e0 : best (expected pi (@cut n' d)) = d%:R^-1.
-  have E u : expected pi (@cut n' d) u = if (u.2 < n u.1)%N then 1 / d%:R else 0.
-    by apply: (part pi (fun=> 1)) => x; rewrite mulr1.
   apply/le_anti/andP; split.
-    by apply: best_le => [| u]; rewrite ?E; [| case: ifP]; rewrite ?div1r ?invr_ge0 ?ler0n.
+    by apply: best_le => [| u]; rewrite ?before; [| case: ifP]; rewrite ?div1r ?invr_ge0 ?ler0n.
   have [x px] := some_answer; have nx : (0 < n x)%N.
     by move: px; rewrite pin pmulr_lgt0 ?invr_gt0 // ltr0n.
-  by have := best_upper (expected pi (@cut n' d)) (x, Ordinal d0); rewrite E /= nx div1r.
-exists _, (@cut n' d); split; first exact: cut_kernel.
-split=> [| y m0]; first by rewrite e0 invr_gt0.
+  by have := best_upper (expected pi (@cut n' d)) (x, Ordinal d0); rewrite before /= nx div1r.
+split=> [|| | y m0] //; [exact: cut_kernel | by rewrite e0 invr_gt0 |].
 have E u : expected (posterior pi w y) (@cut n' d) u =
     if (u.2 < n u.1)%N then (w u.1 y / mass pi w y) / d%:R else 0.
   by apply: (part _ (fun x => w x y / mass pi w y)) => x; rewrite mulrA.
@@ -313,9 +311,9 @@ Variables X Y : finType.
 
 Theorem attained_by_attribute_archimedean (pi : X -> R) (w : X -> Y -> R) y :
   distribution pi -> (forall x y, 0 <= w x y) -> 0 < mass pi w y ->
-  exists (U : finType) (k : X -> U -> R),
-    kernel k /\ 0 < best (expected pi k) /\
-    best (expected (posterior pi w y) k) = lift pi w y * best (expected pi k).
+  exists (m : X -> nat) d z, let k := @cut R X m d in
+    [/\ kernel k, m z = 1%N /\ lift pi w y = w z y / mass pi w y, 0 < pi z, best (expected pi k) = pi z &
+      best (expected (posterior pi w y) k) = lift pi w y * best (expected pi k)].
 Proof.
 move=> prior w0 m0; have [pi0 pi1] := prior.
 pose l x := if 0 < pi x then w x y / mass pi w y else 0.
@@ -338,11 +336,23 @@ have b1 : best (expected pi (@cut R X n1 d)) = pi z.
   apply/le_anti/andP; split; first by apply: best_le => [| u]; rewrite ?expected_cut; [| case: ifP].
   have := best_upper (expected pi (@cut R X n1 d)) (z, Ordinal dz).
   by rewrite expected_cut /n1 /= eqxx /= divr1.
-exists _, (@cut R X n1 d); have ck := cut_kernel R nd; split=> //.
-rewrite b1; split=> //; apply/le_anti/andP; split.
+have ck := cut_kernel R nd; have lzE : lift pi w y = w z y / mass pi w y by rewrite lz /l pz.
+exists n1, d, z; split=> //; first by rewrite /n1 eqxx.
+rewrite b1; apply/le_anti/andP; split.
   by rewrite -b1; apply: promise_attribute => //; apply/(keeps_lift prior w0).
 have := best_upper (expected (posterior pi w y) (@cut R X n1 d)) (z, Ordinal dz).
 rewrite expected_cut /n1 /= eqxx /= divr1.
-by have -> : lift pi w y * pi z = posterior pi w y z by rewrite lz /l pz /posterior mulrC mulrA.
+by have -> : lift pi w y * pi z = posterior pi w y z by rewrite lzE /posterior mulrC mulrA.
+Qed.
+
+(** So the bound on attributes alone, Definition 1 of the paper, already says that the column keeps c. *)
+Corollary promise_converse_attribute (pi : X -> R) (w : X -> Y -> R) c y :
+  distribution pi -> (forall x y, 0 <= w x y) -> 0 < mass pi w y ->
+  (forall (U : finType) (k : X -> U -> R), kernel k ->
+     best (expected (posterior pi w y) k) <= c * best (expected pi k)) ->
+  keeps c pi w y.
+Proof.
+move=> prior w0 m0 all; have [m [d [z [ck _ pz b att]]]] := attained_by_attribute_archimedean prior w0 m0.
+by apply/(keeps_lift prior w0 c m0); have := all _ _ ck; rewrite att b ler_pmul2r.
 Qed.
 End Archimedean.

@@ -6,7 +6,7 @@
 
 From Coq Require Import ZArith.
 From mathcomp Require Import all_ssreflect ssralg ssrnum.
-From Extremal Require Import promise sets compose optimum checker.
+From Extremal Require Import promise sets compose optimum reports checker.
 From Extremal Require draw.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -88,21 +88,30 @@ Goal forall (R : realFieldType) (X Y : finType) (pi : X -> R) (w : X -> Y -> R),
   forall (n : X -> nat) (d : nat),
   (forall x : X, pi x = (n x)%:R / d%:R) ->
   (0 < d)%N ->
-  exists (U : finType) (k : X -> U -> R),
-    kernel k /\
-    0 < best (expected pi k) /\
-    (forall y : Y,
-     0 < mass pi w y -> best (expected (posterior pi w y) k) = lift pi w y * best (expected pi k)).
+  let k := @cut R X (fun x : X => maxn 1 (n x)) d in
+  [/\ kernel k, forall u : X * 'I_d, expected pi k u = (if (u.2 < n u.1)%N then 1 / d%:R else 0),
+      0 < best (expected pi k)
+    & forall y : Y, 0 < mass pi w y -> best (expected (posterior pi w y) k) = lift pi w y * best (expected pi k)].
 Proof. exact (@promise.attained_by_attribute). Qed.
 
 Goal forall (R : archiFieldType) (X Y : finType) (pi : X -> R) (w : X -> Y -> R) (y : Y),
   distribution pi ->
   (forall (x : X) (y0 : Y), 0 <= w x y0) ->
   0 < mass pi w y ->
-  exists (U : finType) (k : X -> U -> R),
-    kernel k /\
-    0 < best (expected pi k) /\ best (expected (posterior pi w y) k) = lift pi w y * best (expected pi k).
+  exists (m : X -> nat) (d : nat) (z : X),
+    let k := @cut R X m d in
+    [/\ kernel k, m z = 1%N /\ lift pi w y = w z y / mass pi w y, 0 < pi z, best (expected pi k) = pi z
+      & best (expected (posterior pi w y) k) = lift pi w y * best (expected pi k)].
 Proof. exact (@promise.attained_by_attribute_archimedean). Qed.
+
+Goal forall (R : archiFieldType) (X Y : finType) (pi : X -> R) (w : X -> Y -> R) (c : R) (y : Y),
+  distribution pi ->
+  (forall (x : X) (y0 : Y), 0 <= w x y0) ->
+  0 < mass pi w y ->
+  (forall (U : finType) (k : X -> U -> R),
+   kernel k -> best (expected (posterior pi w y) k) <= c * best (expected pi k)) ->
+  keeps c pi w y.
+Proof. exact (@promise.promise_converse_attribute). Qed.
 
 (** ** sets.v *)
 
@@ -375,6 +384,40 @@ Goal forall (R : realFieldType) (pi : bool -> R) (c : R) (mu : (bool -> R) -> R)
   forall p : R,
   p = pi false -> (1 - p)^-1 <= c <= p^-1 -> optimal c pi mu (garbling ((c^-1 - p) / (1 - p))).
 Proof. exact (@optimum.hard_garbling). Qed.
+
+Goal forall (R : realFieldType) (n : nat) (c : R) (mu : ('I_n.+1 -> R) -> R),
+  1 <= c ->
+  sublinear mu ->
+  permutation_symmetric mu ->
+  forall k : nat,
+  (0 < k <= n.+1)%N ->
+  c * (n.+1 - k)%:R <= n.+1%:R <= c * (n.+1 - k).+1%:R ->
+  optimal c (@uniform R n) mu (circular c k).
+Proof. exact (@optimum.uniform_optimal). Qed.
+
+(** ** reports.v *)
+
+Goal forall (R : realFieldType) (X : finType) (pi : X -> R) (c : R) (mu : (X -> R) -> R),
+  sublinear mu ->
+  forall (Y : finType) (P : X -> Y -> R),
+  allowed c pi P -> exists2 Q : X -> X -> R, allowed c pi Q & utility mu P <= utility mu Q.
+Proof. exact (@reports.cardinality). Qed.
+
+Goal forall (R : realFieldType) (X : finType) (pi : X -> R) (c : R),
+  distribution pi ->
+  forall mu : (X -> R) -> R,
+  sublinear mu ->
+  (forall x : X, 0 < pi x) ->
+  1 <= c ->
+  exists2 rho : {set X} * X -> R, feasible pi c rho &
+    forall rho' : {set X} * X -> R, feasible pi c rho' -> lp_value pi c mu rho' <= lp_value pi c mu rho.
+Proof. exact (@reports.lp_optimum). Qed.
+
+Goal forall (R : realFieldType) (X : finType) (pi : X -> R) (c : R),
+  distribution pi ->
+  forall mu : (X -> R) -> R,
+  sublinear mu -> (forall x : X, 0 < pi x) -> 1 <= c -> exists Q : X -> X -> R, optimal c pi mu Q.
+Proof. exact (@reports.optimum_exists). Qed.
 
 (** ** checker.v *)
 

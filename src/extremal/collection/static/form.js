@@ -608,7 +608,7 @@ export function describe() {
     return make("div", { className: "card" }, make("h3", { dir: "auto" }, question ? told(question, "text") : name),
       ...(question && made[name] === now[name] && (question.kind === "clear" || report === null)
         ? [make("p", {}, say("as_it_is", { answer: answer() }))]
-        : survey.learns && !fresh ? [make("p", {}, JSON.stringify(report))] // the same for all: it shows no stage
+        : survey.learns && !fresh ? [make("p", {}, say("chance", { report: quoted(labelText(report)) }))] // it shows no stage
           : made[name] !== now[name] ? [make("p", {}, say("earlier", { report: JSON.stringify(report) }))]
             : explain(question, report)));
   }));
@@ -713,9 +713,8 @@ export function thank() {
 }
 
 function receipt() {
-  const { id, reports, survey: digest } = JSON.parse(record.body);
-  const texts = Object.fromEntries(questions.map((question) => [question.name, told(question, "text")]));
-  const lines = Object.entries(reports).map(([name, report]) => `${texts[name] || name}\n  ${JSON.stringify(report)}`);
+  const { id, survey: digest } = JSON.parse(record.body);
+  const lines = [...$("reports").children].map(({ children: [text, report] }) => `${text.textContent}\n  ${report.textContent}`);
   save(`receipt-${id.slice(0, 8)}.txt`,
     `${told(survey, "title")}\n\n${say("code", { code: id })}\n${digest}\n\n${say("was_sent")}\n${lines.join("\n")}\n`, "text/plain");
 }

@@ -16,6 +16,7 @@ import hmac
 import json
 import math
 import os
+import re
 import stat
 import unicodedata
 from collections.abc import Sequence
@@ -46,6 +47,10 @@ MOST_PEOPLE = (
 LARGEST_JOINT = 1_000_000  # entries of the matrix of two reports
 VERSION = 2
 WITHOUT_ANSWERS = 1  # the version of lines that do not know them
+# What Unicode says may be ignored where it cannot be shown, besides its category Cf.
+INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
 ANSWERS_PURPOSE = b"extremal-ledger-answers-1\0"
 
 
@@ -320,7 +325,8 @@ def _names(line: dict[str, Any]) -> set[str]:
 
 def _plain(name: str) -> str:
     """A name as people read it: a byte order mark, say, is part of it in one file and not in the other."""
-    seen = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+    text = INVISIBLE.sub("", unicodedata.normalize("NFKC", name))
+    seen = "".join(c for c in text if unicodedata.category(c) != "Cf")
     return " ".join(seen.split()).casefold()
 
 

@@ -163,6 +163,9 @@ def test_files_are_added_once_and_bad_ones_are_named(here):
     assert [line.partition(":")[0] for line in lines[1:]] == ["bad.json", "large.json", "forged.json"]
     with open_store("survey.db") as store:
         assert store.count() == 3
+    Path("survey.toml").write_text("opens = 2999-01-01\n" + Path("survey.toml").read_text())
+    Path("early.json").write_bytes(body(published(), 5))
+    refuse("survey", "add", "survey.toml", "early.json", says="has not begun")
 
 
 # Exports and estimates

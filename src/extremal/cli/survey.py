@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -335,6 +336,8 @@ def _add(store: Store, files: list[str]) -> bool:
     from extremal.collection.guard import LARGEST_BODY, Refusal, parse_submission
     from extremal.collection.store import Verdict
 
+    if store.published.early(datetime.now(UTC)):
+        raise SurveyError("this survey has not begun", given=f"opens = {store.published.opens}")
     good, refused = [], []
     for name in files:
         try:

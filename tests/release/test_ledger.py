@@ -110,7 +110,17 @@ def test_a_second_report_is_refused_and_leaves_no_trace(ledger, second):
 
 
 @pytest.mark.parametrize(
-    "name", ["Answer", " answer", "\ufeffanswer", "ans\u00adwer", "answer\u200b", "\uff41nswer", "answer\ufe0f", "ans\u034fwer"]
+    "name",
+    [
+        "Answer",
+        " answer",
+        "\ufeffanswer",
+        "ans\u00adwer",
+        "answer\u200b",
+        "\uff41nswer",
+        "answer\ufe0f",
+        "ans\u034fwer",
+    ],
 )
 def test_a_name_that_reads_the_same_is_the_same_question(ledger, name):
     """One file may begin with a byte order mark, and the next one not."""

@@ -211,13 +211,6 @@ def test_without_time_or_rounds_there_is_randomized_response_with_a_bound():
     assert all(0 < value <= upper <= 1 for value, upper in told)
 
 
-def test_a_start_is_never_lost():
-    pi = np.array([0.4, 0.3, 0.2, 0.1])
-    less = mixture(pi, 0.6, np.eye(4))
-    more = mixture(pi, 0.61, np.eye(4), start=less.lifts)
-    assert more.value >= less.value * (1 - 1e-3)
-
-
 @at_most(60)
 @given(
     st.lists(st.floats(1e-4, 1), min_size=2, max_size=6),

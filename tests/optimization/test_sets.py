@@ -10,8 +10,8 @@ import extremal as ex
 from extremal.model.lift_sets import SetLifts
 from extremal.optimization.effort import Effort
 from extremal.optimization.oracles.nested.pricing import NestedPricer
-from extremal.optimization.oracles.nested.programs import LiftProgram
-from extremal.optimization.oracles.nested.vertices import climb, nested_columns, robust_vertices
+from extremal.optimization.oracles.nested.programs import LiftProgram, climb
+from extremal.optimization.set_levels import nested_columns, robust_vertices
 from extremal.optimization.tuning import MOVED
 from tests.support.oracles import every_utility
 from tests.support.prior_sets import all_vertices, random_members, some_sets

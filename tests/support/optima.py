@@ -17,7 +17,6 @@ METHODS = [
     "high-privacy",
     "uniform",
     "enumeration",
-    "vertices",
     "column-generation",
     "gain-program",
     "arc",

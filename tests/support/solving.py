@@ -12,7 +12,7 @@ def design_by(prior, epsilon, utility, *, oracle, notion=ex.PML, tolerance=None,
     return solve(Problem(prior, epsilon, utility, notion, oracle), Effort(tolerance, time_limit))
 
 
-def mixture(pi, epsilon, A, *, tolerance=None, rounds=ROUNDS, time_limit=None, progress=None, start=None):
+def mixture(pi, epsilon, A, *, tolerance=None, rounds=ROUNDS, time_limit=None, progress=None):
     """Lift vectors and weights of the largest efficiency, and what proves the bound on it."""
     effort = Effort(None, time_limit, progress).limited(rounds=rounds)
-    return best_mixture(pi, epsilon, A, tolerance, effort, start)
+    return best_mixture(pi, epsilon, A, tolerance, effort)

@@ -77,7 +77,6 @@ def best_mixture(
     A: ArrayLike,
     goal: float | None = None,
     effort: Effort | None = None,
-    start: Floats | None = None,
 ) -> Solution:
     """The mixture of lift vectors of largest efficiency tr(A (diag pi - pi pi')) / tr(A Sigma), Sigma = J^-1 - pi pi'.
 
@@ -93,8 +92,6 @@ def best_mixture(
         The relative gap to stop at; by default what is within reach for the number of symbols.
     effort
         What may be spent.
-    start
-        Lift vectors worth trying, one a row, e.g. those of a design for a smaller epsilon.
     """
     effort = effort or Effort().limited(rounds=ROUNDS)
     pi = Prior(np.asarray(probabilities, dtype=np.float64)).probabilities
@@ -111,24 +108,21 @@ def best_mixture(
         sorted_A = A[np.ix_(symbols.first, symbols.first)]
         problem = from_excess(problem.pi, float((1 - problem.pi[-1]) / problem.pi[-1]), sorted_A)
     goal = usual_gap(problem.size, epsilon) if goal is None else goal
-    known = known_mixture(problem)
-    rows = None if start is None else symbols.rows(start, problem)
-    return symbols.back(known or _searched(problem, goal, effort, rows))
+    return symbols.back(known_mixture(problem) or _searched(problem, goal, effort))
 
 
-def _searched(true: QuadraticProblem, goal: float, effort: Effort, start: Floats | None) -> Solution:
+def _searched(true: QuadraticProblem, goal: float, effort: Effort) -> Solution:
     """Column generation, or for many symbols vectors of equal weights, whose best weights take too long to find.
 
     It begins with randomized response, which is also what is left if time is up before the first mixture.
     """
-    simple = randomized_response(true)
+    simple, start = randomized_response(true), None
     if true.alike and effort.rounds > 0:
         d = np.ones(true.size)
         upper = efficiency_bound(true, np.diag(d), most_by_entries(true, np.diag(d)))
-        rows, found = arranged(true, fullest(true), upper, QuadraticProof(d), goal, effort)
+        start, found = arranged(true, fullest(true), upper, QuadraticProof(d), goal, effort)
         if found is not None:
             return found
-        start = rows if start is None else np.concatenate([start, rows])
     problem, many = ridged(true), true.size > EQUAL_WEIGHTS_FROM
     try:
         effort.tell(efficiency(true, *simple), 1.0)

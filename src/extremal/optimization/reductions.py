@@ -64,12 +64,6 @@ class Symbols:
         masses, first = np.bincount(self.groups, weights=pi).astype(np.float64), self.first
         return make_problem(masses[self.order], epsilon, A[np.ix_(first, first)])
 
-    def rows(self, lifts: Floats, problem: QuadraticProblem) -> Floats:
-        """Lift vectors of the symbols as rows less 1 of the groups, as far as they fit the problem."""
-        X = np.atleast_2d(np.asarray(lifts, dtype=np.float64))[:, self.first] - 1
-        fits = (X.min(axis=1) >= -1) & (X.max(axis=1) <= problem.excess) & (np.abs(X @ problem.pi) < 1e-9)
-        return np.asarray(X[fits])
-
     def back(self, found: Solution) -> Solution:
         """What was found for the groups, rows less 1, for the symbols: lift vectors, and the proof."""
         place = np.argsort(self.order)  # of each group among the sorted ones

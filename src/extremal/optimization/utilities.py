@@ -37,7 +37,6 @@ from ..model.prior_set import PriorSet
 from ..model.utility import ExpectedGain, FInformation, Utility
 from ..theory.lift_vectors import arc_columns
 from ..theory.pairing import numbered, pair_outputs
-from ..theory.polytope import polytope_vertices
 from ..theory.reduction import reduce_outputs
 from . import tuning
 from .closed_forms.utilities import (
@@ -58,8 +57,8 @@ from .oracles.knapsack.local_search import heuristic_generation
 from .oracles.knapsack.oracle import solve_separable
 from .oracles.knapsack.separable import Separable
 from .oracles.nested.programs import robust_generation
-from .oracles.nested.vertices import LARGEST, Sets, robust_vertices
 from .problem import Problem
+from .set_levels import LARGEST, Sets, robust_vertices
 
 
 def choose(problem: Problem) -> str:
@@ -101,18 +100,6 @@ def _enumeration(problem: Problem, effort: Effort) -> Found:
     """Algorithm 1 and Theorem 5."""
     lifts, pi = problem.lifts, problem.nominal.probabilities
     return _solved(problem, enumerate_program(pi, problem.low, lifts.high, problem.mu))
-
-
-def _vertices(problem: Problem, effort: Effort) -> Found:
-    """The best of all extremal mechanisms (Lemma 1). The dual vector is that of the program over lift vectors."""
-    prior, utility = problem.nominal, problem.utility
-    assert isinstance(utility, Utility)
-    extremal = polytope_vertices(prior, problem.epsilon)
-    values = [math.fsum(utility.columns(prior, P)) for P in extremal]
-    best = extremal[int(np.argmax(values))]
-    mechanism = Mechanism(best[:, best.max(axis=0) > 1e-12], prior.labels)
-    program = enumerate_program(prior.probabilities, problem.low, problem.lifts.high, problem.mu)
-    return Found("vertices", mechanism, proof=program.proof)
 
 
 def _column_generation(problem: Problem, effort: Effort) -> Found:
@@ -202,7 +189,6 @@ WAYS: dict[str, Callable[[Problem, Effort], Found]] = {
     "high-privacy": high_privacy,
     "uniform": uniform,
     "enumeration": _enumeration,
-    "vertices": _vertices,
     "column-generation": _column_generation,
     "gain-program": _gain,
     "arc": arc,

@@ -10,7 +10,7 @@ from extremal.model.lift_sets import SetLifts
 from extremal.optimization.effort import Effort
 from extremal.optimization.masters.classes import AlikeMaster, arranged
 from extremal.optimization.oracles.nested.pricing import NestedPricer, SumLattice
-from extremal.optimization.oracles.nested.vertices import robust_vertices
+from extremal.optimization.set_levels import robust_vertices
 from tests.support.solving import design_by
 
 

@@ -21,8 +21,8 @@ from ..effort import Effort
 from ..finish import Found
 from ..generate import Solution
 from ..masters.linear import better_conditioned
-from ..oracles.nested.vertices import best_symmetric
 from ..problem import Problem
+from ..set_levels import best_symmetric
 
 ROUNDED = 1e-15  # a level that lifts, which are doubles next to 1, can still show
 

@@ -10,8 +10,7 @@ from scipy.optimize import minimize
 import extremal as ex
 from extremal.optimization import tuning
 from extremal.optimization.oracles.levels.bound import COLUMNS, RANK, Weights, bound
-from extremal.optimization.oracles.nested.vertices import robust_vertices
-from extremal.optimization.set_levels import SetLevels
+from extremal.optimization.set_levels import SetLevels, robust_vertices
 from tests.support.prior_sets import all_vertices, random_members, some_sets
 
 

@@ -21,9 +21,8 @@ from ...effort import Effort
 from ...generate import Solution
 from ...masters.quadratic import MixingOracle, Mixture, QuadraticSearch, search_mixtures
 from ...reductions import QuadraticProblem, Symbols, ridged
-from ...set_levels import SetLevels
+from ...set_levels import LARGEST, SetLevels, Sets, robust_vertices
 from ..exchange.bounds import efficiency_bound, most_by_entries, most_by_vertices, relax
-from ..nested.vertices import LARGEST, Sets, robust_vertices
 from .bound import LevelBound
 
 LARGEST_ALIKE = 2000  # symbols

@@ -16,10 +16,10 @@ from ...effort import Effort, Why
 from ...generate import Solution, relative_gap
 from ...masters.classes import AlikeMaster
 from ...masters.linear import CLOSED, LinearSearch, Master, Utilities
+from ...set_levels import nested_sets
 from ..knapsack.oracle import merge
 from ..knapsack.separable import Separable
 from .pricing import NestedPricer, PricedLifts
-from .vertices import nested_sets
 
 
 @dataclass

@@ -30,10 +30,9 @@ from ...._native.library import library, reads, record, writes
 from ....model.prior_set import PriorSet
 from ... import tuning
 from ...effort import Effort
-from ...set_levels import MIDDLE, TOP, SetLevels
+from ...set_levels import MIDDLE, TOP, SetLevels, nested_columns
 from ..knapsack.kernels import lattice_fill, lattice_trace
 from ..knapsack.separable import Separable, integer_counts
-from .vertices import nested_columns
 
 STEEP = 1e-7  # what h rises by at least from sum to sum, where it is enough: so that it tells b / t
 SMALL = 1e-9  # differences of lifts that slopes are taken over

@@ -32,9 +32,9 @@ from ...effort import Effort
 from ...generate import Solution
 from ...masters.linear import LinearSearch
 from ...problem import Problem
-from ...tuning import CALL, ELEMENT, ITERATION, SEARCHES
+from ...set_levels import nested_columns, nested_sets
+from ...tuning import CALL, ELEMENT, ITERATION, MOVED, SEARCHES
 from .oracle import Columns, separable_generation, started
-from .vertices import climb
 
 
 class LiftProgram:
@@ -235,3 +235,38 @@ def _gradient(search: ProgramOracle, lifts: Floats) -> Floats:
         values = search.problem.mu(around)
         slopes[k] = (values[:n] - values[n:]) / (high[k] - low[k])
     return slopes
+
+
+def climb(
+    priors: PriorSet, c: float, reduced: Callable[[Floats], Floats], lifts: Floats, effort: Effort
+) -> Floats:
+    """The columns reached when single symbols go into either set, or out, wherever that gains most.
+
+    Each takes at most two steps a symbol, and none when nothing is left of the effort.
+    """
+    inner, outer = nested_sets(lifts)
+    n = priors.size
+    lifts = nested_columns(priors, c, inner, outer)
+    values = reduced(lifts)
+    symbol = np.arange(n)
+    rising = np.arange(len(lifts))  # those that the last step made better
+    for _ in range(2 * n):
+        if not len(rising) or effort.over:
+            break
+        tried = []
+        for place in ((True, True), (False, True), (False, False)):
+            a, b = (np.repeat(x[rising, None, :], n, axis=1) for x in (inner, outer))
+            a[:, symbol, symbol], b[:, symbol, symbol] = place
+            tried.append((a, b))
+        a, b = (np.concatenate(x, axis=1).reshape(-1, n) for x in zip(*tried, strict=True))
+        some = a.any(axis=1)
+        moved = np.tile(lifts[0], (len(a), 1))
+        moved[some] = nested_columns(priors, c, a[some], b[some])
+        effort.spend(MOVED * a.size)
+        gains = np.where(some, reduced(moved), -np.inf).reshape(len(rising), -1)
+        best = np.argmax(gains, axis=1)
+        better = gains[np.arange(len(rising)), best] > values[rising] + 1e-12
+        chosen, rising = (np.arange(len(rising)) * 3 * n + best)[better], rising[better]
+        inner[rising], outer[rising], lifts[rising] = a[chosen], b[chosen], moved[chosen]
+        values[rising] = gains.ravel()[chosen]
+    return lifts

@@ -490,7 +490,8 @@ def test_the_receipt_holds_what_was_sent(visit, site):
         line = text.partition(f"{question['text']}\n  ")[2].partition("\n")[0]
         begins = catalogue("en")["chance" if question["kind"] != "clear" else "as_it_is"].partition("{")[0]
         assert line.startswith(begins)  # a bare "yes" would read as if the answer had been sent
-        assert all(str(x) in line for x in (report if isinstance(report, list) else [report]) if x is not None)
+        labels = report if isinstance(report, list) else [report]
+        assert all(str(label) in line for label in labels if label is not None)
 
 
 def test_what_a_report_can_tell_is_what_the_library_computes(visit):

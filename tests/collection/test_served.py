@@ -6,8 +6,10 @@ import io
 import itertools
 import json
 import random
+import re
 import secrets
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +28,7 @@ from tests.support.learners import TRUTH, learning, submissions
 from tests.support.phones import stored
 from tests.support.survey_site import HOLD_RETRIES, RETRY, kept, serving
 
+RESPONDENTS = Path(__file__).parents[2].joinpath("docs", "respondents.md").read_text(encoding="utf-8")
 SURVEY = """
 title = "Habits at work"
 introduction = "Four questions about habits."
@@ -121,6 +124,18 @@ def test_a_phone_answers_and_the_store_holds_what_it_kept(served, device):
     sent = json.loads(record["body"])
     assert stored(store) == {sent["id"]: list(sent["reports"].values())}
     assert sent["reports"]["age"] == "40 or older"
+
+
+def test_the_page_for_respondents_names_all_that_the_page_loads(served, device):
+    page = device()
+    page.goto(served[1])
+    answer(page, 1, 2, 0, 1)
+    names = page.evaluate(
+        "performance.getEntriesByType('resource').map((entry) => new URL(entry.name).pathname)"
+    )
+    listed = re.search(r"list must show only (.*?)\. ", RESPONDENTS.replace("\n", " "))[1]
+    some = {"field.js", "extremal-list.js"}  # of some surveys
+    assert {re.sub(r"/.*", "/", name[1:]) for name in names} == set(re.findall(r"`(.*?)`", listed)) - some
 
 
 def test_a_lost_reply_counts_once(served, device):

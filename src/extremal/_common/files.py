@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import stat
 from collections.abc import Iterator
@@ -295,13 +296,8 @@ def _publish(handle: int, part: Path | None, path: Path, overwrite: bool) -> Non
 def _sweep(path: Path) -> None:
     if fcntl is None:
         return
-    for left in path.parent.glob(f".{_literal(path.name)}.{'[0-9a-f]' * 16}.part"):
+    for left in path.parent.glob(f".{glob.escape(path.name)}.{'[0-9a-f]' * 16}.part"):
         # Whatever else has such a name is not ours: a pipe would keep this waiting, a link leads elsewhere.
         with contextlib.suppress(OSError), open_file(str(left), follow=False) as file:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails if its job is alive
             left.unlink()
-
-
-def _literal(name: str) -> str:
-    """A pattern that matches this name alone."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

@@ -121,6 +121,11 @@ def root(
     ] = False,
 ) -> None:
     """Show the help where no command is named."""
+    show_help(context)
+
+
+def show_help(context: typer.Context) -> None:
+    """Show the help where no command is named."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
@@ -149,13 +154,7 @@ survey_app = typer.Typer(
 )
 
 
-@survey_app.callback(invoke_without_command=True)
-def survey_root(context: typer.Context) -> None:
-    """Show the help where no command is named."""
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
+survey_app.callback(invoke_without_command=True)(show_help)
 register(survey_app, survey.COMMANDS)
 app.add_typer(survey_app, name="survey")
 

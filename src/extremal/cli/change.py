@@ -9,7 +9,6 @@ import extremal as ex
 from extremal.errors import FileError, OptionError, ValuesError
 
 from . import options, show
-from .estimate import tell_tables
 from .inputs import load_mechanism
 from .output import Output
 from .progress import progress
@@ -129,7 +128,7 @@ class ChangeResult:
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
-        tell_tables(out, {table.title: table for table in self.tables().values()})
+        show.tell_tables(out, {table.title: table for table in self.tables().values()})
         both, one = self.found.joint.reports, self.found.dropped
         show.sentences(out, [f"{both} people reported in both waves, {one} in one only."])
         show.heading(out, "What both reports of a person tell")

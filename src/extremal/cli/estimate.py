@@ -166,7 +166,7 @@ def estimate(
             )
         _check_store_options(reports, more)
         beside = Beside(groups, people.sample(), top)
-        stored = estimate_store(sources[0], question, beside, how.given(), interval_rows, more.stages)
+        stored = estimate_store(sources[0], question, beside, how.given(), more.stages)
         output.table(stored.records())
         output.give(stored)
         if stored.warnings():
@@ -186,7 +186,7 @@ def estimate(
         from .lists import estimate_list
 
         _check_list_options(by, people, reports, how, more)
-        return estimate_list(sources[0], drew, top, reports, how, more, output, interval_rows)
+        return estimate_list(sources[0], drew, top, reports, how, more, output)
     options.only_with("the file of a list", top=top, groups=more.groups)
     certified = load_mechanisms(sources, mechanisms) if drew is None else [the_certified(drew, mechanisms[0])]
     chosen = chosen_columns(reports.column, reports.columns)
@@ -357,59 +357,13 @@ class EstimateResult:
         notes, warnings = self.notes(), self.warnings()
         show.warnings(out, warnings)
         show.heading(out, self.found.table.title)
-        out.print(interval_rows(out, self.found.table))
+        out.print(show.interval_rows(out, self.found.table))
         show.warnings(out, advice.estimated(self.found))
         show.sentences(out, [note for note in notes if note not in warnings])
-        tell_tables(out, {**self.tables, **self.stages})
+        show.tell_tables(out, {**self.tables, **self.stages})
         if self.bounds is not None:
             show.heading(out, "People who do not comply")
             show.sentences(out, str(self.bounds).splitlines())
-
-
-def tell_tables(out: Console, tables: dict[str, IntervalTable]) -> None:
-    """Tables under their titles, each with a note of its own: they do not hold together."""
-    for title, table in tables.items():
-        show.heading(out, title)
-        out.print(interval_rows(out, table))
-        show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
-
-
-def interval_rows(out: Console, table: IntervalTable, most: int | None = None) -> Any:
-    """All rows of a table, or so many; with a picture of the intervals where it fits."""
-    low, top = min(float(table.lower.min()), 0.0), max(float(table.upper.max()), 1e-9)
-    rows = [
-        (
-            *(show.name_of(row[name]) for name in table.by),
-            show.name_of(row["label"]),
-            _figure(row["estimate"], top),
-            _figure(row["lower"], top),
-            _figure(row["upper"], top),
-            _error(row["standard_error"], top),
-            show.interval(
-                row["lower"] - low, row["estimate"] - low, row["upper"] - low, top - low, show.room(out)
-            ),
-        )
-        for row in table.rows()
-    ]
-    head = (
-        *table.by,
-        "",
-        "share" if top <= 1 else "estimate",
-        "lower",
-        "upper",
-        "std error",
-        f"{low:.3g} … {top:.3g}",
-    )
-    return show.table(head, rows, (*range(len(table.by) + 1), len(head) - 1), most=most)
-
-
-def _figure(value: float, top: float) -> str:
-    return f"{value:.4f}" if top <= 10 else f"{value:.6g}"
-
-
-def _error(value: float | None, top: float) -> str:
-    """A standard error; of a share one above 1 tells nothing."""
-    return "not identified" if value is None else "–" if value > max(top, 1) else _figure(value, top)
 
 
 def _group(certified: ex.Certified, text: str) -> tuple[str, list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -23,36 +24,18 @@ WORDS = {
     **{name: f"--{name.replace('_', '-')}" for name in OPTIONS.split()},
     'scores={"no": 0, "yes": 1}': "--scores no=0,yes=1",
     "a set of priors": "the set of priors for --robust",
-    "allow_true_answers=True": "--allow-true-answers",
-    "clip=True": "--clip",
     "ex.SampleDesign(clusters=…)": "--clusters NAME",
-    "correction=True": "--correction",
     "design(prior, epsilon)": "extremal design",
-    'errors="robust"': "--errors robust",
-    'format="csv"': "--format csv",
-    'format="parquet"': "--format parquet",
     "how many people gave each answer": "--data or --counts",
     "ids=": "--id-column NAME",
     "keyed=ex.Keyed(key, ids)": "--key-file FILE --id-column NAME",
     "keys.read(path)": "--key-file FILE",
     "keys.write(path)": "extremal key FILE",
     "large.windows(prior, epsilon)": "which Python has",
-    "ledger=None": "--ledger none",
     "ledger=path": "--ledger FILE",
-    'method="inverse"': "--method inverse",
-    'missing="drop"': "--missing drop",
-    'model="multinomial"': "--model multinomial",
-    'model="ordinal"': "--model ordinal",
     "n": "--people",
     "occasion=": "--occasion NAME",
-    "occasion=2": "--occasion 2",
-    'order="keep"': "--order keep",
-    'order="shuffle"': "--order shuffle",
-    "overwrite=True": "--overwrite",
     "people": "--people",
-    "people=944, width=0.2": "--people 944 --width 0.2",
-    'predictors="covariates"': "--predictors covariates",
-    'predictors="shares"': "--predictors shares",
     "prior.epsilon_max": "-log of the smallest share",
     "Prior.from_counts(...)": "--counts FILE",
     "Prior.from_counts(counts, pseudocount=1)": "--pseudocount 1",
@@ -62,8 +45,18 @@ WORDS = {
     "unknown_as=label": "--unknown-as LABEL",
     "unknown_as={column: label}": "--unknown-as LABEL",
     "utility=ex.mutual_information": "--utility mutual-information",
-    "width=0.05": "--width 0.05",
 }
+# Code that gives an argument which is an option of the same name.
+ARGUMENT = re.compile(r'(\w+)=(?:True|math\.(inf)|"([\w-]+)"|(None|[\d.]+))')
+
+
+def in_words(said: str) -> str:
+    """What a parameter, or code that the library recommends, is called on the command line."""
+    if said in WORDS:
+        return WORDS[said]
+    given = [ARGUMENT.fullmatch(part) for part in said.split(", ")]
+    options = [(f"--{m[1].replace('_', '-')}", "".join(x or "" for x in m.groups()[1:])) for m in given if m]
+    return " ".join(" ".join(filter(None, one)).lower() for one in options) if all(given) else said
 
 
 class CheckFailed(Exception):
@@ -126,7 +119,8 @@ def message_of(error: BaseException) -> str:
     if isinstance(error, RecursionError):
         return "the input is nested too deeply; is this the right file?"
     if isinstance(error, ExtremalError):
-        return error.phrase(WORDS)
+        said = [error.parameter or "", *(error.remedy or "").split("`")[1::2]]
+        return error.phrase({one: in_words(one) for one in said})
     if isinstance(error, ValueError | TypeError | ImportError):
         return str(error) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error}; please report it (EXTREMAL_TRACEBACK=1 shows where it is)"

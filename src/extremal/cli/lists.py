@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,6 @@ import extremal as ex
 from extremal._common.words import apart, factor
 from extremal.draw.order import OrderWarning
 from extremal.errors import FileError, OptionError, ValuesError
-from extremal.estimation.promise import COMMAND
 from extremal.lists.answers import plain, read_answers
 from extremal.lists.windows import Windows
 from extremal.model.leakage import check_protected
@@ -283,7 +281,6 @@ class ListEstimated:
 
     tables: list[IntervalTable]
     chosen: bool  # by their estimates
-    draw: Callable[..., Any]  # makes a picture of a table
 
     def records(self) -> list[dict[str, Any]]:
         """All tables as one."""
@@ -302,8 +299,7 @@ class ListEstimated:
         show.warnings(out, self.warnings())
         for table in self.tables:
             show.heading(out, table.title)
-            out.print(self.draw(out, table, None if self.chosen else show.MOST_ROWS))
-            show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
+            show.tell_table(out, table, None if self.chosen else show.MOST_ROWS)
         if not self.chosen and len(self.tables[0]) > show.MOST_ROWS:
             show.sentences(
                 out, ["The most frequent answers: --top 50. All of them in a file: -o shares.csv."]
@@ -318,7 +314,6 @@ def estimate_list(
     how: Any,
     more: Any,
     output: Output,
-    draw: Callable[..., Any],
 ) -> None:
     """The shares of all answers, or of the most frequent ones, and of groups of answers."""
     if top is not None and how.intervals == "each":
@@ -338,7 +333,7 @@ def estimate_list(
         tables = [found if top is None else found.most(top)]
         if groups:
             tables.append(ex.large.estimate_groups(windows, values, groups, level))
-    made = ListEstimated(tables, top is not None, draw)
+    made = ListEstimated(tables, top is not None)
     output.table(made.records())
     output.give(made)
     if made.warnings():

@@ -101,7 +101,9 @@ def plan(
     extremal plan --prior 0.5,0.3,0.2 --picture plan.svg
     """
     output.check()
-    _check_picture(picture, output.overwrite)
+    check_target(picture, output.overwrite)
+    if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
+        raise FileError("a picture must be written as .png or .svg", given=picture, remedy="rename it")
     asked = people is not None or any(x is not None for x in vars(goal).values())
     if output.target is not None and not asked:
         raise OptionError("-o must come with a number of people or a goal", remedy="e.g. --people 1000")
@@ -131,12 +133,6 @@ def plan(
     if planned.found is not None:
         output.table(planned.records())
     output.give(planned)
-
-
-def _check_picture(picture: str | None, overwrite: bool) -> None:
-    check_target(picture, overwrite)
-    if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
-        raise FileError("a picture must be written as .png or .svg", given=picture, remedy="rename it")
 
 
 def _least(

@@ -100,7 +100,7 @@ def privatize(
     extremal privatize later.csv -o stage2.csv --column answer --mechanism m2.json
     extremal privatize homes.csv -o reports.csv --column town --mechanism towns.json
     """
-    from extremal.release.files.privatize import FileOptions
+    from extremal.release.files.privatize import FileOptions, privatize_file
     from extremal.release.files.source import open_data
     from extremal.release.job import Terms
 
@@ -135,7 +135,10 @@ def privatize(
             book,
             release.correction,
         )
-        done = _run(data, output, jobs, terms, FileOptions(release.order, release.overwrite, format))
+        with progress("privatising") as bar:
+            how = FileOptions(release.order, release.overwrite, format, progress=bar)
+            sink = sys.stdout.buffer if output == "-" else output
+            done = privatize_file(data, sink, jobs, terms, how)
     _told(
         PrivatizeResult(output, jobs, done, named or list(jobs), data.columns, drawing.key_file),
         release.as_json,
@@ -195,15 +198,6 @@ def _only_column(data: Data, certified: ex.Certified) -> str:
 def _instead(jobs: Jobs, label: str | None) -> dict[Any, Any] | None:
     """The answer as which unknown and missing ones count, for each column."""
     return None if label is None else {name: named_label(c.inputs, label) for name, c in jobs.items()}
-
-
-def _run(data: Data, target: str, jobs: Jobs, terms: Any, options: Any) -> Any:
-    """The file written, or standard output."""
-    from extremal.release.files.privatize import privatize_file
-
-    with progress("privatising") as bar:
-        sink = sys.stdout.buffer if target == "-" else target
-        return privatize_file(data, sink, jobs, terms, replace(options, progress=bar))
 
 
 def _name(column: str | tuple[str, ...]) -> str:

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 import extremal as ex
 from extremal._common.json import finite, json_text
 from extremal._common.words import factor
+from extremal.estimation.promise import COMMAND
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+    from extremal.estimation.interval_table import IntervalTable
 
 MOST_ROWS = 30  # of a table
 MOST_SINGLE = 12  # reports up to which each has a line of its own
@@ -216,6 +219,55 @@ def interval(lower: float, value: float, upper: float, top: float, width: int) -
     line[at[0] : at[2] + 1] = "─" * (at[2] - at[0] + 1)
     line[at[1]] = "●"
     return "".join(line)
+
+
+def tell_tables(out: Console, tables: dict[str, IntervalTable]) -> None:
+    """Tables under their titles, each with a note of its own: they do not hold together."""
+    for title, table in tables.items():
+        heading(out, title)
+        tell_table(out, table)
+
+
+def tell_table(out: Console, table: IntervalTable, most: int | None = None) -> None:
+    """All rows of a table, or so many, and its note."""
+    out.print(interval_rows(out, table, most))
+    sentences(out, [sentence(table.promise.note(COMMAND))])
+
+
+def interval_rows(out: Console, found: IntervalTable, most: int | None = None) -> Any:
+    """All rows of a table, or so many; with a picture of the intervals where it fits."""
+    low, top = min(float(found.lower.min()), 0.0), max(float(found.upper.max()), 1e-9)
+    rows = [
+        (
+            *(name_of(row[name]) for name in found.by),
+            name_of(row["label"]),
+            _figure(row["estimate"], top),
+            _figure(row["lower"], top),
+            _figure(row["upper"], top),
+            _error(row["standard_error"], top),
+            interval(row["lower"] - low, row["estimate"] - low, row["upper"] - low, top - low, room(out)),
+        )
+        for row in found.rows()
+    ]
+    head = (
+        *found.by,
+        "",
+        "share" if top <= 1 else "estimate",
+        "lower",
+        "upper",
+        "std error",
+        f"{low:.3g} … {top:.3g}",
+    )
+    return table(head, rows, (*range(len(found.by) + 1), len(head) - 1), most=most)
+
+
+def _figure(value: float, top: float) -> str:
+    return f"{value:.4f}" if top <= 10 else f"{value:.6g}"
+
+
+def _error(value: float | None, top: float) -> str:
+    """A standard error; of a share one above 1 tells nothing."""
+    return "not identified" if value is None else "–" if value > max(top, 1) else _figure(value, top)
 
 
 def visible(text: str) -> str:

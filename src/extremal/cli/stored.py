@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal.errors import OptionError, ValuesError
-from extremal.estimation.promise import COMMAND
 
 from . import advice, show
 from .progress import progress
@@ -58,12 +56,11 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class StoreEstimated:
-    """Shares of the answers to one question or to all; `draw` makes a picture of a table."""
+    """Shares of the answers to one question or to all."""
 
     source: str
     reports: StoredReports
     columns: list[Column]
-    draw: Callable[[Any, Any], Any]
 
     def records(self) -> list[dict[str, Any]]:
         """All tables as one."""
@@ -102,15 +99,11 @@ class StoreEstimated:
             )
             if column.tables:
                 show.warnings(out, column.warnings + column.notes)
-            for table in column.tables:  # each with a note of its own: they do not hold together
-                out.print(self.draw(out, table))
-                show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
+            for table in column.tables:
+                show.tell_table(out, table)
             if column.drift is not None:
                 show.sentences(out, [show.sentence(str(column.drift))])
-            for title, table in column.stages.items():
-                show.heading(out, f"{column.name}: {title}")
-                out.print(self.draw(out, table))
-                show.sentences(out, [show.sentence(table.promise.note(COMMAND))])
+            show.tell_tables(out, {f"{column.name}: {title}": t for title, t in column.stages.items()})
         if not self.reports.closed:
             show.sentences(out, ["", WAITING])
 
@@ -120,7 +113,6 @@ def estimate_store(
     question: str | None,
     beside: Beside,
     how: dict[str, Any],
-    draw: Callable[[Any, Any], Any],
     stages: bool = False,
 ) -> StoreEstimated:
     """Shares of the answers to one question, or to every question, from the same people; also stage by stage."""
@@ -147,7 +139,7 @@ def estimate_store(
         if given["intervals"] == "all":  # all columns of a question hold together
             given["confidence"] = 1 - (1 - given["confidence"]) / len(q.parts)
         columns += [_estimated(reports, part, beside, given, stages) for part in q.parts]
-    return StoreEstimated(source, reports, columns, draw)
+    return StoreEstimated(source, reports, columns)
 
 
 def _list_column(reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any]) -> Column:

@@ -91,18 +91,24 @@ def tradeoff(
         )
         with progress("designing") as bar:
             found = ex.sample_tradeoff(prior, level, sizes, purpose, progress=bar)
-        result = SamplesResult(found, utility, prior, output.target)
+        about = {name: getattr(found, name) for name in ("epsilon", "confidence", "known")}
+        result = SamplesResult(found, utility, about, prior, output.target)
     else:
         levels = _levels(epsilons, points, prior.epsilon_max)
         with progress("designing") as bar:
             curve = ex.tradeoff(prior, levels, purpose, progress=bar)
-        result = TradeoffResult(curve, utility, prior, output.target)
+        about = {
+            "ceiling": curve.ceiling,
+            "epsilon_max": prior.epsilon_max,
+            "region_edges": prior.region_edges.tolist(),
+        }
+        result = TradeoffResult(curve, utility, about, prior, output.target)
         if output.picture:
             from extremal.auditing import pictures
 
             write_text(str(output.target), pictures.curve(curve) + "\n", output.overwrite)
     if not output.picture:
-        output.table(result.rows())
+        output.table(result.curve.rows())
     if output.target != "-":
         output.give(result)
 
@@ -146,31 +152,18 @@ class CurveResult:
 
     curve: Any
     utility: str
+    about: dict[str, Any]  # what holds for all points
     prior: ex.Prior
     target: str | None
 
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for each point."""
-        found: list[dict[str, Any]] = self.curve.rows()
-        return found
-
-    def about(self) -> dict[str, Any]:
-        """What holds for all points."""
-        raise NotImplementedError
-
     def facts(self) -> dict[str, Any]:
         """All of it, for programs."""
-        points = {"prior": show.prior_dict(self.prior), "points": self.rows(), "file": self.target}
-        return {"utility": self.utility, **self.about(), **points}
+        points = {"prior": show.prior_dict(self.prior), "points": self.curve.rows(), "file": self.target}
+        return {"utility": self.utility, **self.about, **points}
 
 
 class TradeoffResult(CurveResult):
     """The best utility at each epsilon."""
-
-    def about(self) -> dict[str, Any]:
-        """What the answer itself is worth, and which levels there are."""
-        levels = {"epsilon_max": self.prior.epsilon_max, "region_edges": self.prior.region_edges.tolist()}
-        return {"ceiling": self.curve.ceiling, **levels}
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
@@ -190,7 +183,7 @@ class TradeoffResult(CurveResult):
                 show.bar(row["optimal"] / top, show.room(out)),
                 row["method"],
             )
-            for row in self.rows()
+            for row in self.curve.rows()
         ]
         head = ("epsilon", "optimal", "rand. resp.", "gain", "optimal, of the ceiling", "method")
         out.print(show.table(head, cells, (4, 5)))
@@ -202,10 +195,6 @@ class TradeoffResult(CurveResult):
 
 class SamplesResult(CurveResult):
     """The best utility for every prior that fits a sample, by the size of the sample."""
-
-    def about(self) -> dict[str, Any]:
-        """The level, and what is possible if the prior is known."""
-        return {name: getattr(self.curve, name) for name in ("epsilon", "confidence", "known")}
 
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
@@ -221,7 +210,7 @@ class SamplesResult(CurveResult):
                 f"{row['upper_bound']:.6f}",
                 show.bar(row["of_known"], show.room(out)),
             )
-            for row in self.rows()
+            for row in self.curve.rows()
         ]
         head = ("observations", "optimal", "at most", "of the known prior's")
         out.print(show.table(head, cells, (3,)))

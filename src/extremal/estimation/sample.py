@@ -130,15 +130,7 @@ class SurveyDesign:
     @property
     def words(self) -> str:
         """What it uses, for a sentence."""
-        named = [
-            name
-            for name, given in (
-                ("weights", self.weights),
-                ("strata", self.strata),
-                ("clusters", self.clusters),
-            )
-            if given is not None
-        ]
+        named = [name for name in ("weights", "strata", "clusters") if vars(self)[name] is not None]
         return " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
 
 

@@ -127,17 +127,10 @@ def example() -> str:
     return editor_text(ORDER, [counts[label] for label in ORDER])
 
 
-def address_of(bound: socket.socket, host: str) -> str:
-    """The address for a browser."""
-    port = bound.getsockname()[1]
-    if host in ("0.0.0.0", "::", ""):
-        host = "127.0.0.1"
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-
-
 def link_of(bound: socket.socket, host: str, token: str) -> str:
-    """The address with the token after the #, which browsers keep to themselves."""
-    return f"{address_of(bound, host)}#token={token}"
+    """The address for a browser, with the token after the #, which browsers keep to themselves."""
+    named = "127.0.0.1" if host in ("0.0.0.0", "::", "") else f"[{host}]" if ":" in host else host
+    return f"http://{named}:{bound.getsockname()[1]}/#token={token}"
 
 
 def _server(host: str, token: str) -> uvicorn.Server:

@@ -178,14 +178,8 @@ class Worker:
             raise Cancelled
 
 
-TASKS: dict[str, Callable[[Worker, dict[str, Any]], None]] = {
-    "read": Worker.read,
-    "explore": Worker.explore,
-    "wish": Worker.wish,
-    "curve": Worker.curve,
-    "privatize": Worker.privatize,
-    "file": Worker.file,
-}
+WORK = (Worker.read, Worker.explore, Worker.wish, Worker.curve, Worker.privatize, Worker.file)
+TASKS: dict[str, Callable[[Worker, dict[str, Any]], None]] = {work.__name__: work for work in WORK}
 
 
 def _key(state: State, known: Known) -> Any:

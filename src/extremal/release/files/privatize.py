@@ -95,7 +95,7 @@ def privatize_file(
         job,
         None if terms.id_column is None else Ids(data, terms.id_column),
         options.order == "shuffle",
-        _progress(options, data.total),
+        lambda done: options.progress(done, data.total) if options.progress is not None else None,
         _notes(mechanisms),
     )
     watches = watch(job.releases)
@@ -144,14 +144,6 @@ def note_of(certified: Certified) -> str:
     )
 
 
-def _progress(options: FileOptions, total: int) -> Callable[[int], None]:
-    def report(done: int) -> None:
-        if options.progress is not None:
-            options.progress(done, total)
-
-    return report
-
-
 @contextlib.contextmanager
 def _system_errors(where: str) -> Iterator[None]:
     try:
@@ -172,15 +164,14 @@ def _check_some_left(job: Job, path: str) -> None:
             remedy="is it the right file?",
         )
     if job.dropped and job.dropped == job.rows:
-        raise ValuesError(f"No records left: {_none_known(job.private)}")
-
-
-def _none_known(columns: list[Any]) -> str:
-    if len(columns) == 1:
-        return (
-            f"no value in {brief(columns[0])} is a label of this mechanism. Is it the right mechanism file?"
+        one = len(job.private) == 1
+        raise ValuesError(
+            f"No records left: no value in {brief(job.private[0])} is a label of this mechanism. Is it the right "
+            "mechanism file?"
+            if one
+            else f"No records left: none has labels of the mechanisms in all of {shorten(job.private, 4)}. Are they "
+            "the right mechanism files?"
         )
-    return f"none has labels of the mechanisms in all of {shorten(columns, 4)}. Are they the right mechanism files?"
 
 
 def _check_order(columns: list[Any], shuffled: bool, numbered: list[str], path: str) -> None:

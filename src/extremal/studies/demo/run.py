@@ -274,11 +274,8 @@ def collecting(
     folder: Path, answers: list[str], seed: int | None
 ) -> Iterator[Callable[[], Collection | None]]:
     """Phones answer in the background; what waits for the collection, None where the server's packages are missing."""
-    if not available():
-        yield lambda: None
-        return
     with ThreadPoolExecutor(1) as background:
-        yield background.submit(collect, folder, answers, seed).result
+        yield background.submit(collect, folder, answers, seed).result if available() else lambda: None
 
 
 def collect(folder: Path, answers: list[str], seed: int | None) -> Collection:

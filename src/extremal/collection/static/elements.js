@@ -419,6 +419,7 @@ export class ExtremalQuestion extends Field {
     const answer = this.#mechanism.inputs[this.#inputs().findIndex((input) => input.checked)];
     try {
       const { record } = await this.#lookUp();
+      if (round !== this.#round) return; // the mechanism may be another now, of which nobody has read
       const report = await this.#mechanism.drawOnce(answer, this.#keptAs());
       if (round !== this.#round) return;
       this.#finish(report, record ? "kept" : "drawn");

@@ -408,6 +408,19 @@ rewrite (sub_eq sub te); apply: mu_mix => // i x /tl /listed_admissible [h _].
 by have /andP [] := h x.
 Qed.
 
+(** *** Lemma 2: in region k, a column that is not 0 has fewer than k zeros *)
+Theorem few_zeros y k : 0 < mass pi P y -> (forall J : {set X}, (#|J| <= #|X| - k)%N -> c * (\sum_(x in J) pi x) < 1) ->
+  (#|[set x | P x y == 0]%R| < k)%N.
+Proof.
+move=> pos region; rewrite ltnNge; apply/negP => kz.
+have sure : 1 <= c * \sum_(x in [set x | P x y != 0]) pi x.
+  apply: (certain prior pos (fun x _ => below x y)) => x _; by rewrite inE negbK => /eqP.
+have : (#|[set x | P x y != 0]%R| <= #|X| - k)%N.
+  have -> : [set x | P x y != 0] = ~: [set x | P x y == 0] by apply/setP => x; rewrite !inE.
+  by rewrite cardsCs setCK leq_sub2l.
+by move/region; rewrite ltNge sure.
+Qed.
+
 (** *** Weak duality of Theorem 5: prices that outweigh the utility of every vertex bound every mechanism *)
 Theorem weak_duality (price : X -> R) :
   (forall i, listed c pi i -> mu (vertex c pi i) <= \sum_x price x * vertex c pi i x) ->

@@ -167,6 +167,17 @@ Corollary promise_ratio c y (U : finType) (g : X -> U -> R) :
   best (expected (posterior pi w y) g) / best (expected pi g) <= c.
 Proof. by move=> m0 k g0 b0; rewrite ler_pdivr_mulr //; apply: promise. Qed.
 
+(** What a report makes certain was true with a probability of at least 1 / c: A is true of all answers that it leaves. *)
+Theorem certain c y (A : pred X) :
+  0 < mass pi w y -> keeps c pi w y -> (forall x, 0 < pi x -> ~~ A x -> w x y = 0) -> 1 <= c * \sum_(x | A x) pi x.
+Proof.
+move=> m0 k out; rewrite -(ler_pmul2r m0) mul1r mulrAC mulr_sumr.
+rewrite {1}/mass (bigID A) /= [X in _ + X]big1 ?addr0 => [| x Ax]; last first.
+  by case px : (0 < pi x); [rewrite out ?mulr0 | rewrite (pi0 px) mul0r].
+apply: ler_sum => x _; case px : (0 < pi x); last by rewrite (pi0 px) mulr0 mul0r.
+by rewrite [X in _ <= X]mulrC; apply: ler_wpmul2l; [exact: ltW | apply: k].
+Qed.
+
 (** With U - X - Y a Markov chain, P(U = u | Y = y) is the expected "gain" of u after y ... *)
 Theorem attribute_posterior (U : finType) (k : X -> U -> R) y u :
   kernel k ->

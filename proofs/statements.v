@@ -49,6 +49,13 @@ Goal forall (R : realFieldType) (X Y : finType) (pi : X -> R) (w : X -> Y -> R),
   0 < best (expected pi g) -> best (expected (posterior pi w y) g) / best (expected pi g) <= c.
 Proof. exact (@promise.promise_ratio). Qed.
 
+Goal forall (R : realFieldType) (X Y : finType) (pi : X -> R) (w : X -> Y -> R),
+  distribution pi ->
+  forall (c : R) (y : Y) (A : pred X),
+  0 < mass pi w y ->
+  keeps c pi w y -> (forall x : X, 0 < pi x -> ~~ A x -> w x y = 0) -> 1 <= c * (\sum_(x | A x) pi x).
+Proof. exact (@promise.certain). Qed.
+
 Goal forall (R : realFieldType) (X Y : finType) (pi : X -> R) (w : X -> Y -> R) (U : finType)
     (k : X -> U -> R) (y : Y) (u : U),
   kernel k ->
@@ -325,6 +332,17 @@ Goal forall (R : realFieldType) (X : finType) (pi : X -> R) (c : R),
   (forall i : {set X} * X, listed c pi i -> mu (vertex c pi i) <= \sum_x price x * vertex c pi i x) ->
   utility mu P <= \sum_x price x.
 Proof. exact (@optimum.weak_duality). Qed.
+
+Goal forall (R : realFieldType) (X : finType) (pi : X -> R) (c : R),
+  distribution pi ->
+  (forall x : X, 0 < pi x) ->
+  forall (Y : finType) (P : X -> Y -> R),
+  allowed c pi P ->
+  forall (y : Y) (k : nat),
+  0 < mass pi P y ->
+  (forall J : {set X}, (#|J| <= #|X| - k)%N -> c * (\sum_(x in J) pi x) < 1) ->
+  (#|[set x | P x y == 0%R]| < k)%N.
+Proof. exact (@optimum.few_zeros). Qed.
 
 Goal forall (R : realFieldType) (X : finType) (pi : X -> R) (c : R),
   distribution pi ->

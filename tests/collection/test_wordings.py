@@ -17,7 +17,7 @@ from extremal.collection.store import Submission, Verdict, create_store
 from extremal.collection.survey import parse_survey
 from extremal.errors import SurveyError
 from extremal.estimation.counts import ReportCounts
-from extremal.estimation.ratio import ratios
+from extremal.estimation.differences import ratios
 
 TWO = 'languages = ["en", "ar"]\ntitle = { en = "Health", ar = "الصحة" }\ncollector = { en = "We", ar = "نحن" }\n'
 SMOKES = """

@@ -22,7 +22,7 @@ from ..model.labels import Labels
 from ..model.leakage_measures import LeakageDistribution
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from ..model.purpose import Purpose, shares
+from ..model.purpose import Mean, Purpose, shares
 from ..optimization.curves.tradeoff import Tradeoff
 from .envelope import Envelope
 
@@ -378,10 +378,18 @@ def in_people(tradeoff: Tradeoff) -> bool:
     return tradeoff.utility == shares
 
 
+def half_width(efficiency: float, purpose: Purpose, prior: Prior) -> float:
+    """Half the width of an ordinary interval from one report: of a mean, or of a typical share."""
+    if efficiency <= 0:
+        return math.inf
+    loss = purpose.loss(prior)
+    direct = float(np.diagonal(loss) @ prior.probabilities - prior.probabilities @ loss @ prior.probabilities)
+    return NORMAL * math.sqrt(direct / efficiency / (1 if isinstance(purpose, Mean) else prior.size))
+
+
 def people_for(efficiency: float, prior: Prior) -> float:
     """People for shares within ± POINTS on average, by ordinary intervals; infinite where shares are not identified."""
-    variance = (1 - float(prior.probabilities @ prior.probabilities)) / prior.size
-    return math.inf if efficiency <= 0 else (NORMAL / POINTS) ** 2 * variance / efficiency
+    return (half_width(efficiency, shares, prior) / POINTS) ** 2
 
 
 def curve_title(tradeoff: Tradeoff) -> str:

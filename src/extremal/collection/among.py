@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .._common.types import Floats
+from ..estimation.differences import ratios
 from ..estimation.interval_table import IntervalTable
-from ..estimation.ratio import ratios
 from ..estimation.result import Estimate
 from ..model.prior import Prior
 from .published import NOT_ASKED, Part

@@ -179,43 +179,35 @@ def least_epsilon(
             given=f"{goal:.4g} wanted where {most:.4g} is possible",
             remedy="want less" if people is None else "ask more people, or want less",
         )
-    search = _Search(best, goal, progress)
-    search.run(prior.epsilon_max)
-    return LeastEpsilon(prior, utility, goal, search.high, search.low, search.reaches, search.refuted)
+    return LeastEpsilon(prior, utility, goal, *_closed_in(best, goal, prior.epsilon_max, progress))
 
 
-class _Search:
-    """Levels known to be too small and large enough, closing in on each other."""
-
-    def __init__(
-        self,
-        best: Callable[[float], Design],
-        goal: float,
-        progress: Callable[[float, float], None] | None,
-    ) -> None:
-        self.best, self.goal, self.progress = best, goal, progress
-        self.low = 0.0
-        self.refuted: Design | None = None
-
-    def run(self, high: float) -> None:
-        """Close in from a level that is known to be enough."""
-        self.high, self.reaches = high, self.best(high)
-        unsure: list[float] = []  # levels proven neither way: close in on them from both sides
-        for _ in range(MOST_STEPS):
-            ends = [self.low, min(unsure), max(unsure), self.high] if unsure else [self.low, self.high]
-            low, high = max(zip(ends[::2], ends[1::2], strict=True), key=lambda part: part[1] - part[0])
-            if high - low <= PRECISION * self.high:
-                return
-            middle = (low + high) / 2
-            made = self.best(middle)
-            if made.value >= self.goal * (1 + MARGIN):
-                self.high, self.reaches = middle, made
-            elif made.upper_bound < self.goal:
-                self.low, self.refuted = middle, made
-            else:
-                unsure.append(middle)
-            if self.progress is not None:
-                self.progress(self.low, self.high)
+def _closed_in(
+    best: Callable[[float], Design],
+    goal: float,
+    high: float,
+    progress: Callable[[float, float], None] | None,
+) -> tuple[float, float, Design, Design | None]:
+    """From a level that is enough: the least one that is proven to be, one that is too small, and their designs."""
+    low, reaches = 0.0, best(high)
+    refuted: Design | None = None
+    unsure: list[float] = []  # levels proven neither way: close in on them from both sides
+    for _ in range(MOST_STEPS):
+        ends = [low, min(unsure), max(unsure), high] if unsure else [low, high]
+        start, end = max(zip(ends[::2], ends[1::2], strict=True), key=lambda part: part[1] - part[0])
+        if end - start <= PRECISION * high:
+            break
+        middle = (start + end) / 2
+        made = best(middle)
+        if made.value >= goal * (1 + MARGIN):
+            high, reaches = middle, made
+        elif made.upper_bound < goal:
+            low, refuted = middle, made
+        else:
+            unsure.append(middle)
+        if progress is not None:
+            progress(low, high)
+    return high, low, reaches, refuted
 
 
 def _goal(prior: Prior, wanted: Any, utility: Any, people: Any, half_width: Any, confidence: Any) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import extremal as ex
-from extremal.model.purpose import Mean, Purpose
+from extremal.model.purpose import Purpose
 from extremal.optimization.curves.tradeoff import Tradeoff
 from extremal.optimization.design import designed
 
@@ -25,7 +25,6 @@ PASSES = (5, 9, 17, 33)  # points of the curve: each pass fills in between those
 HALVINGS = 40
 MOST_SAMPLE = 10_000  # answers of a pasted sample
 MOST_DRAWN = 200  # of them shown one by one
-NORMAL = 1.959964  # of ordinary 95 % intervals
 
 Figures = dict[str, Any]
 Progress = Callable[[float, float], None]
@@ -79,15 +78,6 @@ def response(known: Known, epsilon: float) -> ex.Mechanism:
         found = ex.theory.randomized_response(known.prior, middle)
         low, high = (middle, high) if ex.epsilon_pml(known.priors, found) <= epsilon else (low, middle)
     return ex.theory.randomized_response(known.prior, low)
-
-
-def half_width(efficiency: float, purpose: Purpose, prior: ex.Prior) -> float:
-    """Half the width of an ordinary interval from one report: of the mean, or of a typical share."""
-    if efficiency <= 0:
-        return math.inf
-    loss = purpose.loss(prior)
-    direct = float(np.diagonal(loss) @ prior.probabilities - prior.probabilities @ loss @ prior.probabilities)
-    return NORMAL * math.sqrt(direct / efficiency / (1 if isinstance(purpose, Mean) else prior.size))
 
 
 def least_epsilon(state: State, known: Known, points: float, progress: Progress) -> Figures:

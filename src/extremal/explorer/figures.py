@@ -27,7 +27,7 @@ from extremal.model.leakage import check_protected
 from extremal.model.purpose import Mean, Purpose
 from extremal.optimization.curves.tradeoff import Tradeoff
 
-from .compute import PASSES, Figures, Made, half_width
+from .compute import PASSES, Figures, Made
 from .state import Known, State, shown
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def answer_figures(state: State, made: Made) -> Figures:
             "know.",
         }
     theirs = purpose(prior, made.response)
-    half = half_width(efficiency, purpose, prior) / math.sqrt(n)
+    half = pictures.half_width(efficiency, purpose, prior) / math.sqrt(n)
     reach = f"± {half:.2g} for the average" if average else points(half)
     who = "1 person" if n == 1 else f"{n:,} people"
     rows, too_small = _precision(made, n, average)
@@ -123,7 +123,7 @@ def answer_figures(state: State, made: Made) -> Figures:
         "people": n,
         "half": half,
         "headline": f"Ask {who}, get {reach}.",
-        "text": _beside(made, n, half_width(theirs, purpose, prior), theirs, efficiency, average),
+        "text": _beside(made, n, pictures.half_width(theirs, purpose, prior), theirs, efficiency, average),
         "needed": [
             ["without privacy", n * efficiency],
             ["this design", n],
@@ -241,7 +241,7 @@ def curve_figures(tradeoff: Tradeoff) -> Figures:
         if kept:
             return [100 * v / max(tradeoff.ceiling, 1e-300) for v in values.tolist()]
         scale = 1.0 if isinstance(utility, Mean) else 100.0
-        return [finite_or_none(scale * half_width(v, purpose, prior)) for v in values.tolist()]
+        return [finite_or_none(scale * pictures.half_width(v, purpose, prior)) for v in values.tolist()]
 
     return {
         "epsilons": tradeoff.epsilons.tolist(),

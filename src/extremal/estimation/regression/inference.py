@@ -216,21 +216,19 @@ class TestTable(Tabular):
 
     tests: tuple[tuple[str, Test, Test | None], ...]  # term, Wald, likelihood ratio
 
-    def columns(self) -> dict[str, list[Any]]:
-        """Heading -> values; None where there is no likelihood-ratio test."""
-        return {
-            "term": [term for term, *_ in self.tests],
-            "degrees": [wald.degrees for _, wald, _ in self.tests],
-            "wald": [wald.statistic for _, wald, _ in self.tests],
-            "wald_p": [wald.p_value for _, wald, _ in self.tests],
-            "likelihood_ratio": [None if lr is None else lr.statistic for *_, lr in self.tests],
-            "likelihood_ratio_p": [None if lr is None else lr.p_value for *_, lr in self.tests],
-        }
-
     def rows(self) -> list[dict[str, Any]]:
-        """One mapping for each row."""
-        columns = self.columns()
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        """One mapping for each row; None where there is no likelihood-ratio test."""
+        return [
+            {
+                "term": term,
+                "degrees": wald.degrees,
+                "wald": wald.statistic,
+                "wald_p": wald.p_value,
+                "likelihood_ratio": None if lr is None else lr.statistic,
+                "likelihood_ratio_p": None if lr is None else lr.p_value,
+            }
+            for term, wald, lr in self.tests
+        ]
 
     def __str__(self) -> str:
         head = ["term", "df", "Wald chi2", "P>chi2", "LR chi2", "P>chi2"]

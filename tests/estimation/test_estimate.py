@@ -377,6 +377,21 @@ def test_an_estimate_prints_and_becomes_json_html_and_a_picture():
     )
 
 
+def test_a_picture_of_500_shares_is_one_page_high_and_names_some_of_them():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    prior = ex.Prior.uniform(500)
+    found = ex.estimate(ex.theory.randomized_response_for_pml(prior, 3.0), dict.fromkeys(range(500), 20))
+    axes = found.plot()
+    assert 20 <= len(axes.get_yticklabels()) <= 50
+    assert axes.figure.get_figheight() < 20
+    assert len(axes.collections[0].get_segments()) == 500
+    plt.close(axes.figure)
+
+
 # Errors
 
 

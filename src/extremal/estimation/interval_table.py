@@ -183,6 +183,8 @@ class IntervalTable(Tabular):
     def plot(self, axes: Axes | None = None) -> Axes:
         """Axes with a point and a bar for every row; those that are not identified are hollow. Groups are apart.
 
+        Of more than 50 rows, evenly chosen ones are named.
+
         Parameters
         ----------
         axes
@@ -195,16 +197,26 @@ class IntervalTable(Tabular):
         places = np.arange(len(self))
         if self.by:
             places = places + 2 * np.searchsorted(starts, places, side="right")
-        axes = given_axes(axes, (6.4, max(1.2 + 0.3 * min(int(places[-1]) + 1, 100), 2.4)))
-        axes.hlines(places, self.lower, self.upper, color="tab:blue")
+        every = -(-len(self) // 50)  # rows to a name: of more than 50, names would cover each other
+        axes = given_axes(axes, (6.4, max(1.2 + 0.3 * min(int(places[-1]) + 1, 50), 2.4)))
+        axes.hlines(places, self.lower, self.upper, color="tab:blue", linewidth=1.5 if every == 1 else 0.6)
         for known, face in ((True, "tab:blue"), (False, "white")):
             chosen = self.identified == known
-            axes.plot(self.estimates[chosen], places[chosen], "o", color="tab:blue", markerfacecolor=face)
-        ticks = [*zip(places, map(short, self.labels), strict=True)]
+            axes.plot(
+                self.estimates[chosen],
+                places[chosen],
+                "o",
+                color="tab:blue",
+                markerfacecolor=face,
+                markersize=6 if every == 1 else 2,
+            )
+        axes.set_ylim(-1 + bool(self.by), places[-1] + 1)
+        ticks = [*zip(places, map(short, self.labels), strict=True)][::every]
+        named = len(ticks)
         if self.by:  # a heading above each group
             ticks += [(places[k] - 1, short(", ".join(map(str, groups[k])))) for k in starts]
         axes.set_yticks(*zip(*ticks, strict=True))
-        for heading in axes.get_yticklabels()[len(self) :]:
+        for heading in axes.get_yticklabels()[named:]:
             heading.set_fontweight("bold")
         axes.invert_yaxis()
         axes.set_xlabel(f"estimate; {self.promise}")

@@ -20,7 +20,7 @@ from extremal.estimation.contrasts import Channel
 from extremal.estimation.intervals import target_intervals, within_simplex
 
 ERROR = 0.05
-RUNS = {"tiny": 20, "quick": 100, "normal": 400, "full": 1000}
+RUNS = {"tiny": 20, "quick": 100, "normal": 200, "full": 1000}
 
 
 def run(report: Report) -> None:

@@ -27,7 +27,7 @@ from extremal.certification.certify import certify
 from extremal.draw.sampler import SecureWords
 
 RECORDS = {"tiny": 100_000, "quick": 2_000_000, "normal": 10_000_000, "full": 10_000_000}
-RUNS = {"tiny": 1, "quick": 5, "normal": 9, "full": 9}
+RUNS = {"tiny": 1, "quick": 5, "normal": 5, "full": 9}
 EPSILON = 1.0
 LIMIT = 120.0  # seconds, of a peer's process
 

@@ -123,6 +123,7 @@ class Report:
     tables: list[Table] = field(default_factory=list)
     targets: list[tuple[str, bool]] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    parts: dict[str, float] = field(default_factory=dict)  # seconds of each
     begin: float = field(default_factory=time.perf_counter)
     machine: dict[str, Any] = field(default_factory=lambda: machine())
 
@@ -154,6 +155,7 @@ class Report:
     def summary(self) -> str:
         """The verdict, loud where something was missed."""
         lines = [f"\n{time.perf_counter() - self.begin:.0f} s, load average {_load()} at the end"]
+        lines.append(", ".join(f"{name} {seconds:.0f} s" for name, seconds in self.parts.items()))
         lines.append(f"{len(self.targets) - len(self.missed)} of {len(self.targets)} targets met")
         if self.missed:
             lines += ["", "!" * 78, f"{len(self.missed)} TARGETS MISSED:"]
@@ -176,6 +178,7 @@ class Report:
             "load_at_end": _load(),
             "targets": [{"target": target, "met": met} for target, met in self.targets],
             "failures": self.failures,
+            "parts": self.parts,
             "tables": [{"title": t.title, "note": t.note, "rows": t.rows} for t in self.tables],
         }
         return json.dumps(_plain(content), indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import time
 import traceback
 from pathlib import Path
 
@@ -66,7 +67,11 @@ def _run(name: str, report: Report) -> None:
             print(f"\nbenchmarks/{name}.py left out: it has no run(report), start it by itself")
             return
         print(f"\n=== {name}: {(module.__doc__ or '').partition(chr(10))[0]}")
-        module.run(report)
+        begin = time.perf_counter()
+        try:
+            module.run(report)
+        finally:
+            report.parts[name] = round(time.perf_counter() - begin, 1)
     except Exception as error:
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package not in ("", "extremal", "report", *MODULES):

@@ -1,20 +1,25 @@
-"""Tables of the documentation from the figures of a run: python benchmarks/table.py [--arena] [FILE]
+"""Tables of the documentation from the figures of a run.
 
-FILE is results/reference.json unless given. docs/results.md has this table and the largest gaps of the run. --arena
-prints the tables of docs/compared.md from examples/arena_by_size.json.
+    python benchmarks/table.py [FILE]             the tables of docs/results.md
+    python benchmarks/table.py --arena [FILE]     those of docs/compared.md, from examples/arena_by_size.json
+    python benchmarks/table.py --write [FILE]     write all of them, and examples/arena_by_size.json, from one run
+
+FILE is results/reference.json unless given.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from decimal import ROUND_CEILING, Decimal
 from pathlib import Path
 from typing import Any
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)  # the levels of the tables of gaps
-REFERENCE = Path(__file__).parent / "results" / "reference.json"
-ARENA = Path(__file__).parents[1] / "examples" / "arena_by_size.json"
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "benchmarks" / "results" / "reference.json"
+ARENA = ROOT / "examples" / "arena_by_size.json"
 SHOWN = ("party of the survey", "income of the survey", "300 cells of the survey", "uniform 100", "Zipf 100")
 GAPS = ("Shares, N = ", "Shares over sets", "Mutual information over sets")
 
@@ -23,7 +28,9 @@ def markdown(path: Path = REFERENCE) -> str:
     """A Markdown table of the main figures, and a line that says where they were measured."""
     run = json.loads(path.read_text(encoding="utf-8"))
     lines = ["| what | target | measured |", "|---|---|---|"]
-    lines += [f"| {what} | {target} | {measured} |" for what, target, measured in _rows(run)]
+    lines += [
+        f"| {what} | {target} | {measured} |" for what, target, measured in (*_rows(run), *_optional(run))
+    ]
     machine, met = run["machine"], sum(target["met"] for target in run["targets"])
     lines += [
         "",
@@ -32,6 +39,34 @@ def markdown(path: Path = REFERENCE) -> str:
         *gaps(run),
     ]
     return "\n".join(lines) + "\n"
+
+
+def write(path: Path = REFERENCE) -> None:
+    """The pages with the tables of a run, and the figures of the picture."""
+    run = json.loads(path.read_text(encoding="utf-8"))
+    found = [
+        json.dumps(
+            {"notion": table["title"][-3:], **{key: row[key] for key in ("prior", "epsilon", "labels")}}
+            | {"errors": {name: float(f"{error:.4g}") for name, error in row["errors"].items()}}
+        )
+        for table in run["tables"]
+        if table["title"].startswith("Squared error of shares, times people")
+        for row in table["rows"]
+    ]
+    ARENA.write_text("[\n" + ",\n".join(found) + "\n]\n", encoding="utf-8")
+    _between(ROOT / "docs" / "results.md", "figures", markdown(path))
+    for table in arena().split("\n\n"):
+        _between(ROOT / "docs" / "compared.md", "arena " + table[11:14], table)
+
+
+def _between(page: Path, mark: str, text: str) -> None:
+    """The text between two marks of a page."""
+    begin, end = f"<!-- {mark} -->", f"<!-- {mark}:end -->"
+    before, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"error: {page} must have {begin} and {end}")
+    page.write_text(f"{before}{begin}\n{text.strip()}\n\n{end}{after}", encoding="utf-8")
 
 
 def gaps(run: dict[str, Any]) -> list[str]:
@@ -83,6 +118,30 @@ def _percent(gap: float) -> str:
     """Rounded up to one digit, and never as a power of ten."""
     exact = Decimal(100 * gap)
     return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted()), ROUND_CEILING):f} %"
+
+
+def _optional(run: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Rows of parts that a run may lack."""
+    found = {table["title"]: table["rows"] for table in run["tables"]}
+
+    def rows(start: str) -> list[dict[str, Any]]:
+        return next((rows for title, rows in found.items() if title.startswith(start)), [])
+
+    for row in rows("Multinomial logit"):
+        if row["who"] == "extremal, ε = 1.5" and row["rows"] == 1_000_000:
+            figures = f"{row['seconds']:.1f} s, {row['peak MB']:.0f} MB"
+            yield "regression from 10^6 reports, ten covariates; memory", "10 s, 2 GB", figures
+    for row in rows("Reports through the server")[:1]:
+        yield "survey server, each report on disk: reports a second", "1,000", f"{row['a second']:,.0f}"
+    lost = [row["lost"] for row in rows("kill -9 under load")]
+    if lost:
+        yield "survey server, killed under load: confirmed reports lost", "0", f"{sum(lost)}"
+    windows = [
+        row["error"] for row in rows("Squared error of a share of 22000") if "windows" in row["method"]
+    ]
+    if windows:
+        what = "windows of 22,000 answers, ε = 5, 1,000 people: squared error of a share, every prior / one prior"
+        yield what, "27.3 (subset selection)", " / ".join(f"{error:.1f}" for error in windows)
 
 
 def _rows(run: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -147,4 +206,7 @@ def _rows(run: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 if __name__ == "__main__":
     files = [Path(word) for word in sys.argv[1:] if not word.startswith("--")]
-    print(arena(*files) if "--arena" in sys.argv[1:] else markdown(*files), end="")
+    if "--write" in sys.argv[1:]:
+        write(*files)
+    else:
+        print(arena(*files) if "--arena" in sys.argv[1:] else markdown(*files), end="")

@@ -25,10 +25,13 @@ VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 
 def cases(level: str) -> dict[str, Callable[[], Any]]:
     """What is measured, by its name: a call whose result is numbers."""
-    found = {f"shares, N = {n}": _shares(n) for n in {"tiny": (12,)}.get(level, (18, 30, 60, 100))}
+    found = {
+        f"shares, N = {n}": _shares(n)
+        for n in {"tiny": (12,), "full": (18, 30, 60, 100)}.get(level, (18, 60))
+    }
     found |= {
         f"a set of priors, N = {n}": _over_a_set(n)
-        for n in {"tiny": (6,), "quick": (12,)}.get(level, (12, 30))
+        for n in {"tiny": (6,), "full": (12, 30)}.get(level, (12,))
     }
     return found | {"estimate, 200 answers": _estimate}
 

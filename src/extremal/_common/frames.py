@@ -99,6 +99,15 @@ def heat_cell(p: float, largest: float) -> str:
     return f"<td style='text-align:right;background-color:rgba(31,119,180,{share:.2f})'>{p:.4g}</td>"
 
 
+def html_rows(table: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of text as those of an HTML table, the first one its head."""
+    kinds = ["th", *["td"] * (len(table) - 1)]
+    return [
+        f"<tr>{''.join(f'<{kind}>{escape(x)}</{kind}>' for x in row)}</tr>"
+        for kind, row in zip(kinds, table, strict=True)
+    ]
+
+
 def html_table(caption: str, rows: Iterable[str]) -> str:
     """An HTML table of finished rows."""
     return f"<table><caption>{escape(caption)}</caption>{''.join(rows)}</table>"

@@ -14,7 +14,7 @@ from .._common import checks
 from .._common.frames import heat_cell, html_table
 from .._common.threads import one_thread_of_numpy
 from .._common.types import Floats
-from .._common.words import shorten
+from .._common.words import aligned, shorten
 from ..errors import MechanismError, PriorError, SizeError
 from .labels import Labels, check_labels
 from .prior import Prior, check_prior
@@ -179,12 +179,7 @@ class Mechanism:
             return title
         head = ["", *(str(y) for y in self.outputs)]
         rows = [[str(x), *(f"{p:.4f}" for p in row)] for x, row in zip(self.inputs, self.matrix, strict=True)]
-        widths = [max(len(row[k]) for row in [head, *rows]) for k in range(m + 1)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *(row[k].rjust(widths[k]) for k in range(1, m + 1))])
-            for row in [head, *rows]
-        ]
-        return "\n".join([title, *lines])
+        return "\n".join([title, *aligned([head, *rows], 1)])
 
     def _repr_html_(self) -> str:
         """A table for notebooks, the likelier the darker; the first rows and columns of a large one."""

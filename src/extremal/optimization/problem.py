@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,8 +25,7 @@ FINEST = 1e-10  # the smallest gap of an efficiency that doubles can prove
 class Problem:
     """The best mechanism for a utility or purpose among those whose lift vectors are in a lift set.
 
-    `oracle` names one way to find it, where tests and benchmarks compare several; `start` may hold lift vectors worth
-    trying, as rows.
+    `oracle` names one way to find it, where tests and benchmarks compare several.
     """
 
     prior: Prior | PriorSet
@@ -34,7 +33,6 @@ class Problem:
     utility: Utility | Purpose = shares
     notion: Notion = PML
     oracle: str = "auto"
-    start: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.notion, Notion):

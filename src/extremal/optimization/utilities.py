@@ -107,7 +107,7 @@ def _column_generation(problem: Problem, effort: Effort) -> Found:
     effort.for_size(problem.nominal.size)
     if isinstance(problem.utility, FInformation):
         separable = _separable(problem, effort)
-        return _solved(problem, solve_separable(separable, problem.goal(effort), effort, problem.start))
+        return _solved(problem, solve_separable(separable, problem.goal(effort), effort))
     pi, high = problem.nominal.probabilities, problem.lifts.high
     return _solved(problem, heuristic_generation(pi, problem.low, high, problem.mu, effort))
 

@@ -11,11 +11,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from html import escape
 from typing import Any
 
-from ..._common.frames import html_table
+from ..._common.frames import html_rows, html_table
 from ..._common.threads import one_thread
+from ..._common.words import aligned
 from ...model.leakage import ROUNDING, epsilon_pml
 from ...model.leakage_measures import ldp_epsilon, lip_epsilon, maximal_leakage
 from ...model.levels import LDP, LIP, MaximalLeakage, Notion, check_epsilon
@@ -141,22 +141,11 @@ class Comparison:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        table = self.cells()
-        widths = [max(len(row[k]) for row in table) for k in range(len(HEAD))]
-        lines = [
-            "  ".join(
-                [row[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(row[1:], widths[1:], strict=True))]
-            )
-            for row in table
-        ]
         title = f"{self.utility.name}, {self.prior.size} symbols, no outcome leaks more than {self.epsilon:.6g} nats"
-        return "\n".join([title, *lines, *self.notes])
+        return "\n".join([title, *aligned(self.cells(), 1), *self.notes])
 
     def _repr_html_(self) -> str:
-        head, *rows = self.cells()
-        made = ["<tr>" + "".join(f"<th>{escape(x)}</th>" for x in head) + "</tr>"]
-        made += ["<tr>" + "".join(f"<td>{escape(x)}</td>" for x in row) + "</tr>" for row in rows]
-        return html_table(f"{self.utility.name} at PML {self.epsilon:.6g}", made)
+        return html_table(f"{self.utility.name} at PML {self.epsilon:.6g}", html_rows(self.cells()))
 
 
 @one_thread

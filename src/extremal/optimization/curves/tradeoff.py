@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from html import escape
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._common.frames import Tabular, html_table
+from ..._common.frames import Tabular, html_rows, html_table
 from ..._common.threads import one_thread
 from ..._common.types import Floats
+from ..._common.words import aligned
 from ...errors import OptionError
-from ...model.leakage import lift
 from ...model.levels import check_epsilon
 from ...model.mechanism import identity
-from ...model.prior import Prior
+from ...model.prior import Prior, check_prior
+from ...model.prior_set import PriorSet
 from ...model.purpose import Purpose, shares
 from ...model.utility import Utility
 from ...theory.randomized_response import randomized_response_for_pml
-from ..design import designed, solve, uninterrupted
-from ..effort import Effort
+from ..design import designed
 from ..finish import Design
-from ..oracles.knapsack.local_search import fill
-from ..problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-from ...model.prior import check_prior
-from ...model.prior_set import PriorSet
 
 HEAD = ("epsilon", "best design", "at most possible", "randomized response")
-WIDTHS = tuple(max(map(len, (name, "0.12345"))) for name in HEAD)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,18 +68,12 @@ class Tradeoff(Tabular):
         return len(self.epsilons)
 
     def __str__(self) -> str:
-        lines = [
-            "  ".join(f"{x:>{width}}" for x, width in zip(row, WIDTHS, strict=True)) for row in self._cells()
-        ]
-        return "\n".join([self._title, *lines])
+        return "\n".join([self._title, *aligned(self._cells(), 0)])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head, *rows = self._cells()
-        made = ["<tr>" + "".join(f"<th>{escape(x)}</th>" for x in head) + "</tr>"]
-        made += ["<tr>" + "".join(f"<td>{escape(x)}</td>" for x in row) + "</tr>" for row in rows]
-        return html_table(self._title, made)
+        return html_table(self._title, html_rows(self._cells()))
 
     @property
     def _title(self) -> str:
@@ -122,23 +110,10 @@ class Tradeoff(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One mapping for each point, for tables and files."""
-        return [
-            {
-                "epsilon": float(e),
-                "optimal": float(v),
-                "upper_bound": float(u),
-                "randomized_response": float(r),
-                "method": m,
-            }
-            for e, v, u, r, m in zip(
-                self.epsilons,
-                self.optimal,
-                self.upper_bound,
-                self.randomized_response,
-                self.methods,
-                strict=True,
-            )
-        ]
+        columns = (self.epsilons, self.optimal, self.upper_bound, self.randomized_response)
+        names = ("epsilon", "optimal", "upper_bound", "randomized_response", "method")
+        points = zip(*(column.tolist() for column in columns), self.methods, strict=True)
+        return [dict(zip(names, point, strict=True)) for point in points]
 
 
 @one_thread
@@ -153,7 +128,6 @@ def tradeoff(
 ) -> Tradeoff:
     """The best value at each epsilon, in the order given, beside randomized response.
 
-    Neighbouring points help each other: the columns of the last design, refilled at the new level, start the next.
     A mechanism that is good at a lower epsilon stays admissible, so the curve never falls: where a search ends early,
     the best value at a lower epsilon is taken over.
 
@@ -200,28 +174,17 @@ def tradeoff(
     count = len(levels)
     optimal, upper, response = np.zeros(count), np.zeros(count), np.zeros(count)
     methods = [""] * count
-    start: Floats | None = None
     best = -np.inf
     for done, k in enumerate(np.argsort(levels, kind="stable"), start=1):
-        problem = Problem(prior, levels[k], utility)
-        if start is not None and not isinstance(utility, Purpose):
-            problem = replace(problem, start=_refilled(problem, start))
-        design = solve(problem, Effort(tolerance, time_limit))
-        methods[k] = uninterrupted(design).method
+        design = designed(prior, levels[k], utility, tolerance=tolerance, time_limit=time_limit)
+        methods[k] = design.method
         best = max(best, design.value)
         optimal[k], upper[k] = best, max(design.upper_bound, best)
         response[k] = utility(prior, randomized_response_for_pml(prior, levels[k]))
-        start = lift(prior, design.mechanism).T
         if progress is not None:
             progress(done, count)
     ceiling = utility(prior, identity(prior))
     return Tradeoff(prior, utility, levels, optimal, upper, response, tuple(methods), ceiling)
-
-
-def _refilled(problem: Problem, start: Floats) -> Floats:
-    """The columns of a neighbouring design at this level: the same symbols first."""
-    orders = np.argsort(-start, axis=1, kind="stable")
-    return fill(problem.nominal.probabilities, problem.low, problem.lifts.high, orders)
 
 
 @dataclass(frozen=True, eq=False)

@@ -243,12 +243,7 @@ def _runs(ascending: Floats, most: float, growth: float) -> Ints:
     return block
 
 
-def solve_separable(
-    problem: Separable,
-    tolerance: float,
-    effort: Effort,
-    start: Floats | None = None,
-) -> Solution:
+def solve_separable(problem: Separable, tolerance: float, effort: Effort) -> Solution:
     """The optimum up to `tolerance` or as near as the effort allows, by column generation on merged symbols first."""
     best: Solution | None = None
     for block in _mergers(problem):
@@ -260,7 +255,7 @@ def solve_separable(
             return best
     if best is not None and problem.size > tuning.MERGED_ONLY_FROM:
         return best
-    whole = column_generation(problem, tolerance, effort, start if best is None else best.lifts)
+    whole = column_generation(problem, tolerance, effort, None if best is None else best.lifts)
     return whole if best is None else _better(best, whole)
 
 

@@ -17,7 +17,6 @@ import zlib
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -105,16 +104,9 @@ class Windows:
     def __post_init__(self) -> None:
         _set(self, "epsilon", check_epsilon(self.epsilon))
         self._check_numbers()
-        largest = self.inside + (self.extra > 0)
-        ldp = Lift(largest, self.outside, 0)
-        pml = ldp
-        if self.prior is not None:
-            single = sorted(
-                b - a for a, b in pairwise(prior_masses(self.prior.probabilities.tolist()).center)
-            )
-            total, light = sum(single), sum(single[: least_held(self.answers, self.prime, self.size)])
-            pml = Lift(largest * total, self.outside * total + (self.inside - self.outside) * light, 0)
-        _set(self, "ldp_epsilon", log_above(ldp))
+        weights = (self.prime, self.size, self.inside, self.outside)
+        pml = _lift(*weights, *_lightest(self.prior, self.answers, self.prime, self.size))
+        _set(self, "ldp_epsilon", log_above(_lift(*weights, 0, 1)))
         _set(self, "realised_epsilon", log_above(pml))
         if not is_at_most(pml, self.epsilon):
             raise CertificationError(
@@ -333,18 +325,32 @@ def _proved(prior: Prior | None, names: Labels | None, answers: int, level: floa
     """With the largest odds, not above the chosen ones, for which the proof holds."""
     prime, steps, size, odds = chosen
     odds = odds if math.isinf(odds) else min(odds, MOST_ODDS)
+    lightest = _lightest(prior, answers, prime, size)
     for k in range(TRIES):
         lowered = 1 + (odds - 1) * (1 - SHORT * (2**k - 1)) if k else odds
         outside = 0 if math.isinf(lowered) else int(TOTAL / (lowered * size + prime - size))
         inside = (TOTAL - outside * (prime - size)) // size
-        try:
+        if is_at_most(_lift(prime, size, inside, outside, *lightest), level):
             return Windows(prior, answers, level, prime, size, inside, outside, steps, names)
-        except CertificationError:
-            if math.isinf(odds):
-                odds = 2.0**40  # a set that is allowed to rule all others out, but for rounding
+        if math.isinf(odds):
+            odds = 2.0**40  # a set that is allowed to rule all others out, but for rounding
     raise CertificationError(
         "no windows were proved to keep epsilon", given=f"{level!r}", remedy="choose a larger epsilon"
     )
+
+
+def _lightest(prior: Prior | None, answers: int, prime: int, size: int) -> tuple[int, int]:
+    """The exact mass of the rarest answers that fill a set, and of all; nothing, if any prior may be the true one."""
+    if prior is None:
+        return 0, 1
+    masses = prior_masses(np.sort(prior.probabilities).tolist())
+    return masses.center[least_held(answers, prime, size)], masses.total
+
+
+def _lift(prime: int, size: int, inside: int, outside: int, light: int, total: int) -> Lift:
+    """The largest lift of a report, if the answers of every set have together at least the mass light / total."""
+    largest = inside + (TOTAL > size * inside + (prime - size) * outside)
+    return Lift(largest * total, outside * total + (inside - outside) * light, 0)
 
 
 def load_windows(path: str | os.PathLike[str]) -> Windows:

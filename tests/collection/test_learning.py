@@ -1,6 +1,7 @@
 """Surveys that learn their priors: stages, what the next one is made from, and what its people are promised."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -165,7 +166,8 @@ def test_what_cannot_be_learned_is_refused_with_its_key_and_line(tmp_path, old, 
     with pytest.raises(SurveyError) as caught:
         parse_survey(text, tmp_path / "survey.toml")
     where, _, said = caught.value.problem.partition(": ")
-    assert where == ("survey.toml" if line is None else f"survey.toml, line {line}")
+    assert where.startswith("survey.toml")
+    assert re.findall(r"\d+", where) == ([] if line is None else [str(line)])
     assert key in said.split()
 
 

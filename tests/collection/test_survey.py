@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -148,7 +149,9 @@ def test_an_error_names_the_file_the_line_and_the_remedy(tmp_path, what):
     assert words in facts(caught.value)
     assert "\n" not in said
     assert len(said) < 500
-    assert said.startswith("survey.toml" if line is None else f"survey.toml, line {line}:"), said
+    where = said.partition(":")[0]
+    assert where.startswith("survey.toml")
+    assert line is None or re.findall(r"\d+", where) == [str(line)], said
 
 
 def test_the_line_is_found_behind_texts_of_several_lines(tmp_path):
@@ -345,7 +348,7 @@ def test_a_broken_entry_of_a_lock_is_refused(copied, entry):
         lock["questions"]["visits"] = entry
     path.write_text(json.dumps(lock))
     for read_lock in (load_designs, check):
-        with refused(SurveyError, "question 'visits' is broken"):
+        with refused(SurveyError, "'visits'"):
             read_lock(read_survey(copied))
 
 

@@ -258,3 +258,31 @@ def test_a_phone_that_has_drawn_shows_the_same_whichever_stage_runs(phone, tmp_p
         other.wait_for_selector("#done:visible")
         assert store.count() == 202
     assert phone.errors == []
+
+
+def test_an_export_of_several_mechanisms_is_not_taken_for_the_reports_of_one(here):
+    """Each would be read as the other's: shares come out wrong, and sets that are learned miss the truth."""
+    pytest.importorskip("pyreadstat")
+    survey = learning(here)
+    with create_store("survey.db", survey) as store:
+        store.add(submissions(store, survey, 200))
+        go_on(store)
+        store.add(submissions(store, store.current, 100, seed=1))
+    for name in ("all.csv", "all.sav"):
+        assert run("survey", "export", "survey.toml", "-o", name).status == 0
+    smokes = ("--column", "smokes", "-m", "survey.smokes.mechanism.json")
+    for given in (
+        ("estimate", "all.csv", *smokes),
+        ("estimate", "all.sav", *smokes),
+        ("estimate", "all.csv", *smokes, "--by", "age"),
+        ("design", "--from-reports", "all.csv", *smokes, "-e", "0.7"),
+        ("regress", "all.csv", "smokes ~ age", "-m", "survey.smokes.mechanism.json"),
+    ):
+        refuse(*given, says="must come from one mechanism, got 2 different values")
+    mechanism = "survey.visits.mechanism.json"
+    assert run("estimate", "all.csv", "--column", "visits", "-m", mechanism).status == 0
+    header, *rows = Path("all.csv").read_text().splitlines(keepends=True)
+    Path("first.csv").write_text(header + "".join(row for row in rows if row.endswith(",1\n")))
+    assert run("estimate", "first.csv", *smokes).status == 0
+    Path("link.csv").symlink_to("first.csv")
+    refuse("estimate", "first.csv", "link.csv", *smokes, *smokes[2:], says="first.csv twice")

@@ -15,6 +15,7 @@ from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import (
     check_columns,
+    check_numbers,
     chosen_columns,
     file_or_stdin,
     load_mechanisms,
@@ -258,6 +259,7 @@ def _reports(
     check_columns(chosen, certified)
     with file_or_stdin(source, reading.format) as (path, format):
         kind: Any = {"format": format, "delimiter": reading.delimiter}
+        check_numbers(path, **kind, drew=[certified])
         column: Any = chosen or only_column(open_data(path, [], **kind))
         more = [*(groups or []), *(() if sample is None else sample.names)]
         return read_table(path, column, more, missing=missing, **kind)

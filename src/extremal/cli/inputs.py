@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -123,13 +123,23 @@ def load_mechanisms(files: list[str], mechanisms: list[str], what: str = "FILE")
             given=f"{len(files)} and {len(mechanisms)}",
             remedy=f"give as many of each, e.g. {PAIRS[what]}",
         )
-    if twice := next((path for path in files if files.count(path) > 1), None):
+    there = [_file(path) for path in files]
+    if twice := next((path for path, file in zip(files, there, strict=True) if there.count(file) > 1), None):
         raise FileError(
             f"every {what} must be of other people", given=f"{twice} twice", remedy="give it once"
         )
     if files.count("-") + mechanisms.count("-") > 1:
         raise FileError("standard input can be read once", given="- more than once", remedy="name files")
     return [load_mechanism(path) for path in mechanisms]
+
+
+def _file(path: str) -> Any:
+    """What tells a file from others, whatever it is called."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return path
+    return found.st_dev, found.st_ino
 
 
 def _counted(
@@ -264,7 +274,31 @@ def report_counts(
 
     check_columns(column, certified)
     match = match_tuples if isinstance(column, tuple) else match_labels
-    return match(_counted(path, column, reading, missing), certified.outputs)
+    with file_or_stdin(path, reading.format) as (name, format):
+        how: Any = {"format": format, "delimiter": reading.delimiter}
+        check_numbers(name, **how, drew=[certified])
+        found = _counted(name, column, DataOptions(**how), missing)
+    return match(found, certified.outputs)
+
+
+def check_numbers(path: str, format: str | None, delimiter: str | None, drew: Iterable[ex.Certified]) -> None:
+    """Refuse the export of a survey that learns where one mechanism is to have drawn the reports of several."""
+    from extremal.collection.store import NUMBER, is_store
+    from extremal.release.files.source import count_values, open_data
+
+    if is_store(path) or all(
+        certified.prior_set is None for certified in drew
+    ):  # a prior that is given stays
+        return
+    data = open_data(path, [], format, delimiter)
+    column = next((name for name in (NUMBER, NUMBER.replace(" ", "_")) if name in data.columns), None)
+    numbers = {} if column is None else count_values(data, column)[0]
+    if len(numbers) > 1:
+        raise FileError(
+            "the reports must come from one mechanism",
+            given=f"{len(numbers)} different values in the column {column!r}",
+            remedy="estimate from the store of the survey, or write the reports of each number to a file of its own",
+        )
 
 
 def read_text(path: str) -> str:

@@ -11,7 +11,7 @@ from extremal.model.reading import split_labels
 
 from . import options, show
 from .failure import CheckFailed
-from .inputs import file_or_stdin, load_mechanism
+from .inputs import check_numbers, file_or_stdin, load_mechanism
 from .output import Output
 from .progress import progress
 
@@ -111,6 +111,8 @@ def regress(
             "predictors": fit.predictors,
             "errors": fit.errors,
         }
+        drew = given.values() if isinstance(given, dict) else [given]
+        check_numbers(path, kind, reading.delimiter, drew)
         sample = options.SampleOptions(weights=fit.weights, clusters=fit.clusters).sample()
         found = ex.regress(given, formula, File(path, kind, reading.delimiter), sample=sample, **how)
         found = found.with_confidence(fit.confidence)

@@ -35,9 +35,8 @@ from ..model.prior import Prior
 from . import lists
 from .among import tables_among_asked, targets_among_asked
 from .published import Asked, Part, Published, mechanisms_of
-from .store import Store, StoredReports
+from .store import NUMBER, Store, StoredReports
 
-NUMBER = "mechanism number"  # a column of exports where priors are learned; no question has this name
 Asking = tuple[Published, int]  # a survey with the mechanisms of a stage, and how many people are asked in it
 MOST_PEOPLE = 10**8  # a width that takes more is called out of reach
 
@@ -334,7 +333,8 @@ def statistics_bytes(reports: StoredReports, kind: str) -> bytes:
     parts = [(question.text, part) for question in reports.published.questions for part in question.parts]
     columns = reports.columns([part.column for _, part in parts])
     found = {}
-    for name, (text, part) in zip(valid_names(list(columns), kind), parts, strict=True):
+    *names, number = valid_names([*columns, NUMBER], kind)
+    for name, (text, part) in zip(names, parts, strict=True):
         label, values = f"{text} [{part.column}]", columns[part.column]
         if isinstance(part.mechanism, Windows):
             found[name] = Variable(values, label, note=f"reports on a list, digest {part.mechanism.digest}")
@@ -347,8 +347,7 @@ def statistics_bytes(reports: StoredReports, kind: str) -> bytes:
             Variable(values, label, note=note) if numbers else coded(values, outputs, label, note, {})
         )
     if reports.published.learn is not None:
-        (name,) = valid_names([NUMBER], kind)
-        found[name] = Variable([int(number) for number in reports.numbers], NUMBER)
+        found[number] = Variable([int(one) for one in reports.numbers], NUMBER)
     return labelled_bytes(found, kind)
 
 

@@ -48,6 +48,7 @@ from .published import Published, canonical, mechanisms_of
 HEX = re.compile(r"[0-9a-f]{32}")
 FIVE = 5  # no look at the results differs from another one by fewer reports
 LARGEST_BATCH = 500  # submissions in one transaction
+NUMBER = "mechanism number"  # a column of exports where priors are learned; no question has this name
 FIRST = "1"  # the number of the mechanisms that a survey begins with
 COUNT = "SELECT (SELECT count(*) FROM reports) + (SELECT count(*) FROM waiting)"
 CLOSED = "SELECT value FROM survey WHERE name = 'closed'"

@@ -1,11 +1,17 @@
 """The page on hard garbling: its rate is the optimum, by Theorem 2 and by looking at every rate."""
 
 import math
+import re
+from collections import Counter
+from itertools import combinations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import extremal as ex
+
+PAGE = Path(__file__).parents[2].joinpath("docs", "hard-garbling.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("p", [0.01, 0.1, 0.37, 0.49])
@@ -32,20 +38,31 @@ def test_no_other_rates_under_the_limit_tell_the_share_better(factor):
                 assert ex.shares(prior, ex.Mechanism([[a, 1 - a], [b, 1 - b]], prior.labels)) <= best + 1e-9
 
 
-@pytest.mark.parametrize(("forced", "least", "most", "share"), [(2, 4.0, 6.4, 0.17), (1, 5.5, 8.2, 0.15)])
-def test_what_blocks_tell_by_a_formula(forced, least, most, share):
-    """The page lists all blocks. Here: of k people who are recorded as "yes", `forced` were, and the others truly are.
+def test_what_blocks_tell_is_what_counting_them_all_gives():
+    """The page has a formula for how many times likelier a recorded "yes" makes a true one, and for how many."""
+    seen, truly = Counter(), Counter()
+    for answers, forced in product(product((0, 1), repeat=5), combinations(range(5), 2)):
+        reports = tuple(max(answers[i], i in forced) for i in range(5))
+        chance = 0.1 ** sum(answers) * 0.9 ** (5 - sum(answers)) / 10
+        for i in range(5):
+            seen[reports, i] += chance / 5 * reports[i]
+            truly[reports, i] += chance / 5 * answers[i]
+    factors = {at: truly[at] / mass / 0.1 for at, mass in seen.items() if mass}
+    told = re.findall(r"of the block: ([\d.]+), or more for ([\d.]+)% of people", PAGE)
+    assert len(told) == 4
+    for factor, people in told:
+        above = [at for at in factors if factors[at] > float(factor) - 0.05]
+        assert min(factors[at] for at in above) == pytest.approx(float(factor), abs=0.05)
+        assert 100 * sum(seen[at] for at in above) == pytest.approx(float(people), abs=0.05)
+    assert max(factors.values()) == pytest.approx(6.4)
 
-    Each of the k is one of the others in C(k - 1, forced) of C(k, forced) ways, else "yes" with probability p.
-    """
-    p, comb = 0.1, math.comb
-    alone = 1 / (p + forced / 5 * (1 - p))
-    factors, above = [], 0.0
-    for k in range(forced, 6):
-        truly = (comb(k - 1, forced) + comb(k - 1, forced - 1) * p) / comb(k, forced)
-        chance = comb(5 - forced, k - forced) * p ** (k - forced) * (1 - p) ** (5 - k)
-        if truly / p > alone:
-            factors.append(truly / p)
-            above += k / 5 * chance
-    assert (min(factors), max(factors)) == (pytest.approx(least), pytest.approx(most))
-    assert round(above, 2) == share
+
+def test_the_page_compares_with_randomized_response_at_one_limit():
+    priors = [
+        ex.Prior([0.1, 0.9]),
+        ex.Prior([0.5, 0.3, 0.2]),
+        ex.Prior.from_data(ex.datasets.anes96()["party"]),
+    ]
+    for prior, times in zip(priors, re.findall(r"([\d.]+) times (?:as|for)", PAGE), strict=True):
+        response = ex.shares(prior, ex.theory.randomized_response_for_pml(prior, math.log(2)))
+        assert ex.design(prior, math.log(2)).value / response == pytest.approx(float(times), abs=0.05)

@@ -26,6 +26,11 @@ def test_the_title_is_the_one_given_and_the_short_words_stand_before_the_picture
     assert text.index("<h1>Which party?") < text.index("<h2>The promise") < text.index("<svg")
 
 
+def test_what_no_page_shows_becomes_a_dot_but_not_the_spaces_of_figures(made):
+    assert "·" not in mechanism_report(PARTIES, made)
+    assert "a·b" in mechanism_report(PARTIES, made, title="a\x07b")
+
+
 def test_every_report_that_rules_out_answers_is_listed_in_full(made):
     found = ex.audit(PARTIES, made).disclosures
     assert len(found) > 1

@@ -352,8 +352,8 @@ def page(
 
 
 def _text(text: str) -> str:
-    """Escaped, with a dot for every control character but the end of a line."""
-    return escape("".join(c if c.isprintable() or c == "\n" else "·" for c in text))
+    """Escaped, with a dot for every control character but ends of lines and narrow spaces."""
+    return escape("".join(c if c.isprintable() or c in "\n\u202f" else "·" for c in text))
 
 
 def _section(section: Section) -> str:

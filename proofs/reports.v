@@ -1,4 +1,4 @@
-(** * How many reports are enough: Theorem 1, and that there is an optimum
+(** * How many reports are enough: Theorem 1, that there is an optimum, and prices that prove it
 
     Columns that depend on one another can be reweighted until one of them is gone, which lowers no utility. So no more
     are needed than there are answers. Weights of independent columns follow from their set; sets are finitely many,
@@ -123,6 +123,79 @@ apply/rowP => j; rewrite [RHS]mxE -tb -{1}[j]enum_valK -spread_mul.
 by apply: eq_bigr => z _; rewrite -e.
 Qed.
 End Weights.
+
+(** ** Inequalities have a solution, or a mixture of them says that 0 is positive
+
+    By elimination of one unknown after another. *)
+Section Alternative.
+Variable R : realFieldType.
+Variable X : finType.
+Add Field field : (field_facts R).
+
+Lemma alternative (D : seq X) (I : finType) (a : I -> X -> R) (b : I -> R) : uniq D ->
+  (exists y : X -> R, forall i, b i <= \sum_(x <- D) a i x * y x) \/
+  (exists r : I -> R, [/\ forall i, 0 <= r i, forall x, x \in D -> \sum_i r i * a i x = 0 & 0 < \sum_i r i * b i]).
+Proof.
+elim: D I a b => [| z D IH] I a b.
+  move=> _; case: (pickP (fun i => 0 < b i)) => [i bi | none].
+    right; exists (fun k => (k == i)%:R); split=> // [k |]; first by rewrite ler0n.
+    by rewrite (bigD1 i) //= eqxx mul1r big1 ?addr0 // => k /negbTE ->; rewrite mul0r.
+  by left; exists (fun=> 0) => i; rewrite big_nil leNgt none.
+case/andP=> zD uD; pose s i := a i z.
+(* Mixtures in which the unknown of z does not occur. *)
+pose mix (k : I * I) i : R :=
+  if (0 < s k.1) && (s k.2 < 0) then (i == k.1)%:R * - s k.2 + (i == k.2)%:R * s k.1
+  else if s k.1 == 0 then (i == k.1)%:R else 0.
+have one (f : I -> R) k : \sum_i (i == k)%:R * f i = f k.
+  by rewrite (bigD1 k) //= eqxx mul1r big1 ?addr0 // => i /negbTE ->; rewrite mul0r.
+have mixed (f : I -> R) k : \sum_i mix k i * f i =
+    if (0 < s k.1) && (s k.2 < 0) then - s k.2 * f k.1 + s k.1 * f k.2 else if s k.1 == 0 then f k.1 else 0.
+  rewrite /mix; case: ifP => _.
+    under eq_bigr do rewrite mulrDl -!mulrA; rewrite big_split /=.
+    by rewrite (one (fun i => - s k.2 * f i)) (one (fun i => s k.1 * f i)).
+  by case: ifP => _; rewrite ?one // big1 // => i _; rewrite mul0r.
+have mix0 k i : 0 <= mix k i.
+  rewrite /mix; case: ifP => [/andP [p q] | _]; last by case: ifP; rewrite ?ler0n.
+  by rewrite addr_ge0 // mulr_ge0 ?ler0n ?oppr_ge0 // ltW.
+case: (IH _ (fun k x => \sum_i mix k i * a i x) (fun k => \sum_i mix k i * b i) uD) => [[y sol] | [r [r0 ra rb]]]; last first.
+  right; exists (fun i => \sum_k r k * mix k i).
+  have all f : \sum_i (\sum_k r k * mix k i) * f i = \sum_k r k * \sum_i mix k i * f i.
+    under eq_bigr do rewrite mulr_suml; rewrite exchange_big; apply: eq_bigr => k _.
+    by rewrite mulr_sumr; apply: eq_bigr => i _; rewrite mulrA.
+  split=> [i | x | ]; [by apply: sumr_ge0 => k _; apply: mulr_ge0 | | by rewrite all].
+  rewrite all in_cons => /predU1P [-> | /ra //]; apply: big1 => k _; rewrite (mixed s).
+  case: ifP => _; first by rewrite mulNr [s k.1 * _]mulrC addNr mulr0.
+  by case: ifP => [/eqP -> | _]; rewrite mulr0.
+left; pose A i := \sum_(x <- D) a i x * y x; pose need i := (b i - A i) / s i.
+have sol' k : (\sum_i mix k i * b i) <= \sum_i mix k i * A i.
+  apply: le_trans (sol k) _; rewrite le_eqVlt; apply/orP; left; apply/eqP.
+  under eq_bigr do rewrite mulr_suml; rewrite exchange_big /=; apply: eq_bigr => i _.
+  by rewrite mulr_sumr; apply: eq_bigr => x _; rewrite mulrA.
+have level i : s i = 0 -> b i <= A i.
+  by move=> si; have := sol' (i, i); rewrite !mixed /= si ltxx eqxx.
+have between p q : 0 < s p -> s q < 0 -> need p <= need q.
+  move=> sp sq; have := sol' (p, q); rewrite !mixed /= sp sq /=.
+  rewrite /need ler_pdivr_mulr // mulrAC ler_ndivl_mulr // => h.
+  rewrite -subr_ge0; move: h; rewrite -subr_ge0 => h; apply: le_trans h _.
+  by rewrite le_eqVlt; apply/orP; left; apply/eqP; rings R.
+have [t tP] : exists t, forall i, (0 < s i -> need i <= t) /\ (s i < 0 -> t <= need i).
+  case: (pickP (fun i => 0 < s i)) => [p sp | noP].
+    have [m sm most] := @Order.TotalTheory.arg_maxP _ _ _ p (fun i => 0 < s i) need sp.
+    by exists (need m) => i; split=> [/most | ] //; apply: between.
+  case: (pickP (fun i => s i < 0)) => [q sq | noQ].
+    have [m sm least] := @Order.TotalTheory.arg_minP _ _ _ q (fun i => s i < 0) need sq.
+    by exists (need m) => i; split=> [| /least] //; rewrite noP.
+  by exists 0 => i; rewrite noP noQ.
+exists (fun x => if x == z then t else y x) => i; rewrite big_cons eqxx.
+have -> : \sum_(x <- D) a i x * (if x == z then t else y x) = A i.
+  by apply: eq_big_seq => x xD; case: eqP => // e; rewrite -e xD in zD.
+have [up down] := tP i; rewrite -/(s i) -ler_subl_addr.
+case: (ltrgtP (s i) 0) => [neg | pos | zero].
+- by have := down neg; rewrite /need ler_ndivl_mulr // mulrC.
+- by have := up pos; rewrite /need ler_pdivr_mulr // mulrC.
+by rewrite zero mul0r subr_le0 level.
+Qed.
+End Alternative.
 
 (** ** Mechanisms *)
 Section Reports.
@@ -253,5 +326,51 @@ have [Q aQ le] := cardinality aP; exists Q; split=> // Z Q' aQ'.
 apply: le_trans le; rewrite uP.
 have [rho' f' le'] := lp_bounds prior positive c1 sub aQ'.
 exact: le_trans le' (most _ f').
+Qed.
+(** *** Strong duality of Theorem 5: some prices that outweigh every vertex sum to the optimum *)
+Theorem strong_duality (Y : finType) (P : X -> Y -> R) : optimal c pi mu P ->
+  exists price : X -> R,
+    (forall i, listed c pi i -> mu (vertex c pi i) <= \sum_x price x * vertex c pi i x) /\
+    \sum_x price x = utility mu P.
+Proof.
+case=> aP best_of; pose I := option ({set X} * X)%type; pose U := utility mu P.
+pose a (i : I) x : R := if i is Some i' then (if listed c pi i' then vertex c pi i' x else 0) else -1.
+pose b (i : I) : R := if i is Some i' then (if listed c pi i' then mu (vertex c pi i') else 0) else - U.
+have v0 i x : listed c pi i -> 0 <= vertex c pi i x.
+  by case/(listed_admissible positive c1) => h _; have /andP [] := h x.
+case: (alternative a b (index_enum_uniq X)) => [[y sol] | [r [r0 ra rb]]].
+  have dual i : listed c pi i -> mu (vertex c pi i) <= \sum_x y x * vertex c pi i x.
+    by move=> li; have := sol (Some i); rewrite /a /b li; under eq_bigr do rewrite mulrC.
+  exists y; split=> //; apply/le_anti/andP; split; last exact: (weak_duality prior positive c1 sub aP).
+  by have := sol None; rewrite /a /b; under eq_bigr do rewrite mulN1r; rewrite sumrN ler_opp2.
+pose rho i := if listed c pi i then r (Some i) else 0.
+have split_sum (f : I -> R) : \sum_i f i = f None + \sum_i f (Some i).
+  rewrite (bigD1 None) //=; congr (_ + _); rewrite (reindex_omap Some id) //= => [|[]//].
+  by apply: eq_bigl => i; rewrite eqxx.
+have rv x : \sum_i rho i * vertex c pi i x = r None.
+  have := ra x (mem_index_enum x); rewrite split_sum /a mulrN1 => /eqP; rewrite addrC subr_eq0 => /eqP <-.
+  by apply: eq_bigr => i _; rewrite /rho; case: ifP; rewrite ?mul0r ?mulr0.
+have value : r None * U < \sum_i rho i * mu (vertex c pi i).
+  move: rb; rewrite split_sum /b mulrN addrC subr_gt0; congr (_ < _).
+  by apply: eq_bigr => i _; rewrite /rho; case: ifP; rewrite ?mul0r ?mulr0.
+have rho0 i : 0 <= rho i by rewrite /rho; case: ifP.
+have rl i : rho i != 0 -> listed c pi i by rewrite /rho; case: ifP => //; rewrite eqxx.
+have := r0 None; rewrite le_eqVlt => /predU1P [z | pos].
+  have none i : rho i = 0.
+    apply/eqP/negPn/negP => ri; have li := rl i ri; have [_ v1] := listed_admissible positive c1 li.
+    have : \sum_x pi x * vertex c pi i x = 0.
+      apply: big1 => x _; have /eqP := rv x; rewrite -z psumr_eq0 => [/allP /(_ i) | k _].
+        by rewrite mem_index_enum mulf_eq0 (negbTE ri) => /(_ isT) /eqP ->; rewrite mulr0.
+      by case: (eqVneq (rho k) 0) => [-> | /rl lk]; rewrite ?mul0r // mulr_ge0 ?v0.
+    by rewrite v1 => /eqP; rewrite oner_eq0.
+  by move: value; rewrite -z mul0r big1 ?ltxx // => i _; rewrite none mul0r.
+pose best i := rho i / r None.
+have f : feasible pi c best.
+  split=> [i | i | x]; first by rewrite divr_ge0 // ltW.
+    by rewrite mulf_eq0 negb_or => /andP [/rl].
+  under eq_bigr do rewrite mulrAC; rewrite -mulr_suml rv divff //; exact: lt0r_neq0.
+have [aQ uQ] := lp_attained positive c1 sub f; have := best_of _ _ aQ.
+rewrite uQ leNgt /lp_value => /negP []; rewrite -/U.
+under eq_bigr do rewrite mulrAC; rewrite -mulr_suml ltr_pdivl_mulr // mulrC; exact: value.
 Qed.
 End Reports.

@@ -437,6 +437,19 @@ Goal forall (R : realFieldType) (X : finType) (pi : X -> R) (c : R),
   sublinear mu -> (forall x : X, 0 < pi x) -> 1 <= c -> exists Q : X -> X -> R, optimal c pi mu Q.
 Proof. exact (@reports.optimum_exists). Qed.
 
+Goal forall (R : realFieldType) (X : finType) (pi : X -> R) (c : R),
+  distribution pi ->
+  forall mu : (X -> R) -> R,
+  sublinear mu ->
+  (forall x : X, 0 < pi x) ->
+  1 <= c ->
+  forall (Y : finType) (P : X -> Y -> R),
+  optimal c pi mu P ->
+  exists price : X -> R,
+    (forall i : {set X} * X, listed c pi i -> mu (vertex c pi i) <= \sum_x price x * vertex c pi i x) /\
+    \sum_x price x = utility mu P.
+Proof. exact (@reports.strong_duality). Qed.
+
 (** ** checker.v *)
 
 Goal forall (R : realFieldType) (level q : Z) (e : R),

@@ -14,7 +14,7 @@ from extremal.errors import FileError, PriorError
 from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import file_or_stdin, parse_prior, read_mechanism, renamed
-from .output import Output, check_target, write_text
+from .output import Output, Result, check_target, taken_twice, write_text
 from .progress import progress
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def audit(
     _check(source, pairs, page, output, markdown)
     if pairs.pairs is not None:
         tested = _test(pairs, epsilon, prior)
-        _give(PairsResult(tested), output, markdown)
+        _give(PairsResult(tested), tested, output, markdown)
         if tested.violation:
             raise CheckFailed("")
         return
@@ -120,7 +120,7 @@ def audit(
     if page.report_file is not None:
         write_text(page.report_file, made.page(page.title, str(source)), output.overwrite)
     output.table([] if output.target is None else made.rows())
-    _give(made, output, markdown)
+    _give(made, made.audit, output, markdown)
     if page.report_file is not None and not output.as_json and not markdown:
         show.lines(show.console(to_stderr=output.target == "-"), ["", f"Page in {page.report_file}"])
     leaks = made.audit
@@ -134,11 +134,7 @@ def _check(
 ) -> None:
     """Refuse options that exclude each other, and files that cannot be written."""
     if output.as_json and markdown:
-        raise FileError(
-            "standard output can take one thing only",
-            given="--json and --markdown",
-            remedy="leave one of them out",
-        )
+        raise taken_twice("--json and --markdown")
     if (source is None) == (pairs.pairs is None):
         raise FileError("give either a mechanism file, or --pairs with a CSV file")
     if page.title and page.report_file is None:
@@ -153,11 +149,7 @@ def _check(
     check_target(page.report_file, output.overwrite)
     output.check()
     if output.target == "-" and markdown:
-        raise FileError(
-            "standard output can take one thing only",
-            given="-o - and --markdown",
-            remedy="leave one of them out",
-        )
+        raise taken_twice("-o - and --markdown")
     if pairs.pairs is not None and (output.target is not None or page.report_file is not None):
         raise FileError(
             "--pairs must not be combined with -o or --report-file",
@@ -165,9 +157,9 @@ def _check(
         )
 
 
-def _give(result: AuditResult | PairsResult, output: Output, markdown: bool) -> None:
+def _give(result: Result, found: ex.Audit | PairsAudit, output: Output, markdown: bool) -> None:
     if markdown:
-        print(show.visible(result.markdown()), end="")
+        print(show.visible(found.to_markdown()), end="")
     else:
         output.give(result)
 
@@ -213,10 +205,6 @@ class PairsResult:
         """All of it, for programs."""
         return self.found.to_dict()
 
-    def markdown(self) -> str:
-        """A page."""
-        return self.found.to_markdown()
-
     def tell(self, out: Console) -> None:
         """What a person wants to read."""
         show.sentences(out, str(self.found).splitlines())
@@ -234,10 +222,6 @@ class AuditResult:
     def facts(self) -> dict[str, Any]:
         """All of it, for programs."""
         return self.audit.to_dict()
-
-    def markdown(self) -> str:
-        """A page."""
-        return self.audit.to_markdown()
 
     def page(self, title: str, source: str) -> str:
         """A page with pictures."""

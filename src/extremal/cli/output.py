@@ -84,17 +84,18 @@ class MechanismOutput(Output):
             write_text(self.target, certified.to_json(), self.overwrite)
 
 
+def taken_twice(given: str) -> FileError:
+    """What to raise where two options want standard output."""
+    return FileError("standard output can take one thing only", given=given, remedy="leave one of them out")
+
+
 def check_target(target: str | None, overwrite: bool, as_json: bool = False) -> None:
     """Refuse a target that cannot be written, before any work is done."""
     if target is None:
         return
     if target == "-":
         if as_json:
-            raise FileError(
-                "standard output can take one thing only",
-                given="-o - and --json",
-                remedy="leave one of them out",
-            )
+            raise taken_twice("-o - and --json")
         return
     files.check_target(target, overwrite, "the output")
 

@@ -47,18 +47,13 @@ def print_json(document: Any) -> None:
 
 def heading(out: Console, text: str) -> None:
     """A line that stands out."""
-    from rich.text import Text
-
     out.print()
-    out.print(Text(visible(text), style="bold"))
+    _print(out, [text], wrapped=True, style="bold")
 
 
 def sentences(out: Console, lines: Iterable[str]) -> None:
     """Lines of prose, wrapped to the terminal."""
-    from rich.text import Text
-
-    for line in lines:
-        out.print(Text(visible(line)))
+    _print(out, lines, wrapped=True)
 
 
 def sentence(note: str) -> str:
@@ -68,18 +63,19 @@ def sentence(note: str) -> str:
 
 def lines(out: Console, texts: Sequence[str]) -> None:
     """Lines as they are, such as those of a table of text."""
-    from rich.text import Text
-
-    for line in texts:
-        out.print(Text(visible(line)), soft_wrap=True)
+    _print(out, texts, wrapped=False)
 
 
 def facts(out: Console, texts: Iterable[str], style: str = "") -> None:
     """What was done, one line each in a pipe, where programs may look for it; wrapped on a terminal."""
+    _print(out, texts, out.is_terminal, style)
+
+
+def _print(out: Console, texts: Iterable[str], wrapped: bool, style: str = "") -> None:
     from rich.text import Text
 
     for text in texts:
-        out.print(Text(visible(text), style=style), soft_wrap=not out.is_terminal)
+        out.print(Text(visible(text), style=style), soft_wrap=not wrapped)
 
 
 def warnings(out: Console, texts: Iterable[str]) -> None:

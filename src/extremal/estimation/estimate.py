@@ -32,7 +32,8 @@ from .sample import (
     WeightedReports,
     check_sample,
     codes_of,
-    gather,
+    design_of,
+    groups_of,
     joined,
     survey_totals,
     table_of,
@@ -167,22 +168,21 @@ def estimate(
         _check_drawn(matrix, table, column)
         return codes_of(matrix.outputs, own, table, column), table
 
-    codes, tables = zip(*how.each(given, read), strict=True)
-    table = joined(tables, by, sample, sum(map(len, codes)))
+    parts, tables = zip(*how.each(given, read), strict=True)
+    table = joined(tables, by, sample, sum(map(len, parts)))
     starts = np.cumsum([0, *(matrix.shape[1] for matrix in how.matrices)])
-    people = gather(
-        np.concatenate([own + start for own, start in zip(codes, starts, strict=False)]), table, by, sample
-    )
+    codes = np.concatenate([own + start for own, start in zip(parts, starts, strict=False)])
+    names, found, labels = groups_of(table, by, len(codes))
+    design = design_of(table, sample, len(codes))
     size = int(starts[-1])
-    blocks = max(len(people.group_labels), 1)
-    groups = np.zeros_like(people.codes) if people.groups is None else people.groups
-    cells = groups * size + people.codes
+    blocks = max(len(labels), 1)
+    cells = (np.zeros_like(codes) if found is None else found) * size + codes
     counted = np.bincount(cells, minlength=blocks * size).reshape(blocks, size)
     if not len(cells):
         how.check(counted[0])
-    totals = None if people.design is None else survey_totals(cells, blocks, size, people.design)
+    totals = None if design is None else survey_totals(cells, blocks, size, design)
     if totals is not None:
-        _check_weights(totals.squares.reshape(blocks, size), people.group_labels)
+        _check_weights(totals.squares.reshape(blocks, size), labels)
     # The error is divided over the groups, so that the intervals of the whole table hold together.
     level = how.confidence if intervals == "each" else 1 - (1 - how.confidence) / blocks
     estimates = tuple(
@@ -190,13 +190,13 @@ def estimate(
             counted[k],
             None if totals is None else totals.of_block(k, size),
             level,
-            "" if people.groups is None else f" of group {people.group_labels[k]!r}",
+            "" if found is None else f" of group {labels[k]!r}",
         )
         for k in range(blocks)
     )
-    if people.groups is None:
+    if found is None:
         return estimates[0]
-    return GroupedEstimate(people.by, people.group_labels, estimates, how.confidence, intervals, totals)
+    return GroupedEstimate(names, labels, estimates, how.confidence, intervals, totals)
 
 
 def pairs_of(mechanism: Any, reports: Any = None) -> list[tuple[Any, Any]]:

@@ -298,17 +298,6 @@ class NamedColumns:
         return self.columns[name]
 
 
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """For each person the number of the report and of the group; the design of the survey, if there is one."""
-
-    codes: Ints
-    by: tuple[str, ...]
-    groups: Ints | None
-    group_labels: Labels
-    design: SurveyDesign | None
-
-
 def read_table(
     path: Any,
     column: str | Sequence[str],
@@ -410,22 +399,19 @@ def joined(
     return NamedColumns(tuple(columns), columns)
 
 
-def gather(codes: Ints, table: NamedColumns | None, by: Any, sample: SampleDesign | None) -> Gathered:
-    """Everything that estimation needs of each person, as numbers."""
-    n = len(codes)
-    names, groups, labels = _groups(table, by, n)
-    design = None
-    if sample is not None:
-        given = {name: _column(table, value, name) for name, value in sample.given.items()}
-        w = check_weights(given["weights"]) if "weights" in given else None
-        s, strata_labels = factorize(given["strata"], "strata") if "strata" in given else (None, ())
-        c = factorize(given["clusters"], "clusters")[0] if "clusters" in given else None
-        for name, values in (("weights", w), ("strata", s), ("clusters", c)):
-            if values is not None:
-                checks.length(values, name, n, "report", error=ValuesError)
-        unit = 1.0 if w is None else float(w.max())
-        design = SurveyDesign(None if w is None else w / unit, unit, s, strata_labels, c)
-    return Gathered(codes, names, groups, labels, design)
+def design_of(table: NamedColumns | None, sample: SampleDesign | None, n: int) -> SurveyDesign | None:
+    """How so many people were drawn, as numbers."""
+    if sample is None:
+        return None
+    given = {name: _column(table, value, name) for name, value in sample.given.items()}
+    w = check_weights(given["weights"]) if "weights" in given else None
+    s, strata_labels = factorize(given["strata"], "strata") if "strata" in given else (None, ())
+    c = factorize(given["clusters"], "clusters")[0] if "clusters" in given else None
+    for name, values in (("weights", w), ("strata", s), ("clusters", c)):
+        if values is not None:
+            checks.length(values, name, n, "report", error=ValuesError)
+    unit = 1.0 if w is None else float(w.max())
+    return SurveyDesign(None if w is None else w / unit, unit, s, strata_labels, c)
 
 
 def _reports(table: NamedColumns | None, reports: Any, column: Any) -> Any:
@@ -446,7 +432,8 @@ def _reports(table: NamedColumns | None, reports: Any, column: Any) -> Any:
     return list(zip(*(as_list(table[name]) for name in column), strict=True))
 
 
-def _groups(table: NamedColumns | None, by: Any, n: int) -> tuple[tuple[str, ...], Ints | None, Labels]:
+def groups_of(table: NamedColumns | None, by: Any, n: int) -> tuple[tuple[str, ...], Ints | None, Labels]:
+    """What groups are named by, for each person the number of the group, and the groups."""
     if by is None:
         return (), None, ()
     if table is not None and (isinstance(by, str) or _is_names(by, table, n)):

@@ -87,12 +87,12 @@ class ParquetData:
         from pyarrow import parquet
 
         job, shuffle = task.job, task.shuffle
-        types = {name: released_type(part, self._field(name).type) for name, part in job.parts.items()}
+        types = {name: released_type(part, self.schema.field(name).type) for name, part in job.parts.items()}
         schema = released_schema(self.schema, types, job.parts)
         if job.randomness.note is not None:
             schema = schema.with_metadata({**(schema.metadata or {}), NOTE: job.randomness.note})
         codecs, encoded = self._encodings(job.private)
-        quick = [name for name in job.private if pyarrow.types.is_string(self._field(name).type)]
+        quick = [name for name in job.private if pyarrow.types.is_string(self.schema.field(name).type)]
         rows = self._rows_in_a_group(job.private)
         mixed = ShuffledTable(self.path) if shuffle else None
         steps = {name: Steps() for name in schema.names if shuffle and name not in types}
@@ -124,9 +124,6 @@ class ParquetData:
             if mixed is not None and len(mixed):
                 writer.write_table(mixed.table(job.randomness.source), rows)
         return [name for name, one in steps.items() if one.numbered]
-
-    def _field(self, name: str) -> Any:
-        return self.schema.field(name)
 
     def _tables(
         self, rows: int, encoded: list[str] | None = None, columns: list[str] | None = None

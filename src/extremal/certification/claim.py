@@ -141,7 +141,7 @@ def check_claim(
     must keep epsilon for every prior of the set. `blocks` is the same mechanism without its matrix. An infinite upper
     bound claims nothing: nothing is proved then, but the design is not wrong either.
     """
-    prior, epsilon, low = _checked_question(prior, epsilon, utility, design, lower_lift, priors)
+    prior, epsilon, low = _checked_question(prior, epsilon, utility, lower_lift, priors)
     problems: list[str] = []
     measured = _matrix(prior, utility, design, blocks)
     row_error, leakage, value, noise = _measured(epsilon, utility, *measured, low, problems)
@@ -177,18 +177,11 @@ def check_claim(
 
 
 def _checked_question(
-    prior: Prior, epsilon: float, utility: Utility, design: Claimed, low: float, priors: PriorSet | None
+    prior: Prior, epsilon: float, utility: Utility, low: float, priors: PriorSet | None
 ) -> tuple[Prior, float, float]:
     """Prior, epsilon and the least lift, if all of it fits together."""
     prior, epsilon = check_prior(prior), check_epsilon(epsilon)
     check_utility(utility)
-    if not {"mechanism", "value", "upper_bound", "proof"} <= set(dir(design)):
-        raise MechanismError(
-            "must hold mechanism, value, upper_bound and proof",
-            parameter="design",
-            given=repr(design)[:80],
-            remedy="design() makes one",
-        )
     remedy = "exp(-epsilon) is local information privacy"
     low = checks.number(low, "lower_lift", least=0, most=1, remedy=remedy, error=EpsilonError)
     if priors is not None and (low > 0 or priors.nominal != prior):

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from .._common import checks
 from .._common.types import Floats
 from ..errors import OptionError, UtilityError
 from ..model.levels import LDP, PML, Notion, check_epsilon
@@ -35,13 +36,8 @@ class Problem:
     oracle: str = "auto"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.notion, Notion):
-            raise OptionError(
-                "must be PML, LDP, LIP or MaximalLeakage",
-                parameter="notion",
-                given=repr(self.notion)[:60],
-                remedy="leave it out for PML",
-            )
+        words = "PML, LDP, LIP or MaximalLeakage"
+        checks.instance(self.notion, "notion", Notion, words, remedy="leave it out for PML")
         check_prior(self.nominal)
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         if isinstance(self.utility, Purpose):

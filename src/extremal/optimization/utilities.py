@@ -24,6 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._common import checks
 from .._common.highs import INFINITE, Program
 from .._common.types import Floats
 from ..errors import SizeError, SolverError, UtilityError
@@ -85,15 +86,12 @@ def choose(problem: Problem) -> str:
 
 def _separable(problem: Problem, effort: Effort) -> Separable:
     """The problem as pricing sees it, if the utility is an f-information."""
-    utility, lifts = problem.utility, problem.lifts
-    if not isinstance(utility, FInformation) or not isinstance(lifts, PriorLifts):
-        raise UtilityError(
-            "this needs an f-information and one prior",
-            given=f"{utility!r}",
-            remedy="`utility=ex.mutual_information` is one",
-        )
+    remedy = "`utility=ex.mutual_information` is one"
+    utility = checks.instance(
+        problem.utility, "utility", FInformation, "an f-information", remedy=remedy, error=UtilityError
+    )
     cells = tuning.CELLS if problem.goal(effort) >= tuning.COARSE else tuning.FINE_CELLS
-    return Separable(problem.nominal.probabilities, utility.f, lifts.low, lifts.high, cells)
+    return Separable(problem.nominal.probabilities, utility.f, problem.low, problem.lifts.high, cells)
 
 
 def _enumeration(problem: Problem, effort: Effort) -> Found:
@@ -114,13 +112,10 @@ def _column_generation(problem: Problem, effort: Effort) -> Found:
 
 def _gain(problem: Problem, effort: Effort) -> Found:
     """One linear program with an output for each decision."""
-    utility = problem.utility
-    if not isinstance(utility, ExpectedGain):
-        raise UtilityError(
-            "the gain program needs an ExpectedGain",
-            given=f"{utility!r}",
-            remedy="leave the oracle to `solve`",
-        )
+    remedy = "leave the oracle to `solve`"
+    utility = checks.instance(
+        problem.utility, "utility", ExpectedGain, "an ExpectedGain", remedy=remedy, error=UtilityError
+    )
     high = problem.lifts.high
     return _solved(problem, gain_program(problem.nominal.probabilities, utility.gain, problem.low, high))
 

@@ -24,7 +24,7 @@ from .._common.threads import one_thread
 from .._common.types import Floats, Ints
 from ..errors import SizeError
 from ..model.levels import largest_lift, rounding
-from ..model.mechanism import LARGEST_MATRIX
+from ..model.mechanism import check_size
 from ..model.prior import Prior, check_prior
 
 LARGEST = 22  # symbols: 2^22 subset sums
@@ -131,12 +131,7 @@ class ArcColumns:
     def lifts(self) -> Floats:
         """The (N, M) lift matrix, if it fits into memory."""
         n, m = len(self.probabilities), self.outputs
-        if n * m > LARGEST_MATRIX:
-            raise SizeError(
-                f"a mechanism must have at most {LARGEST_MATRIX} entries to be held as a matrix",
-                given=f"{n} inputs x {m} outputs",
-                remedy="use the columns of arc_columns(...) as they are, or merge rare labels",
-            )
+        check_size(n, m)
         after = (np.arange(n)[:, None] - self.first[None, :]) % n
         L = np.where(after < self.count, self.high, self.low)
         L[self.partial, np.arange(m)] = self.rest

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..._common import checks
 from ..._common.threads import one_thread
 from ..._common.types import Floats, Ints
 from ...errors import OptionError, SolverError
@@ -47,11 +48,7 @@ def fewer_reports(design: Design, most: int) -> Design:
     Design
         The design itself if it has no more reports than that.
     """
-    given: object = design
-    if not isinstance(given, Design):
-        raise OptionError(
-            "must be a design", parameter="design", given=repr(given)[:40], remedy="design() makes one"
-        )
+    checks.instance(design, "design", Design, "a design", remedy="design() makes one")
     n, purpose = design.prior.size, design.utility
     if not isinstance(purpose, Purpose):
         raise OptionError(
@@ -60,14 +57,7 @@ def fewer_reports(design: Design, most: int) -> Design:
             given=f"one for {purpose.name}",
             remedy="designs for a utility have at most as many reports as answers already",
         )
-    number: object = most
-    if isinstance(number, bool) or not isinstance(number, int | np.integer) or most < n:
-        raise OptionError(
-            f"must be a whole number, at least that of answers, {n}",
-            parameter="most",
-            given=repr(most)[:40],
-            remedy=f"e.g. {4 * n}",
-        )
+    most = checks.whole(most, "most", least=n, remedy=f"{4 * n} are enough for most designs")
     if design.mechanism.shape[1] <= most:
         return design
     pi, A = design.prior.probabilities, purpose.loss(design.prior)
@@ -77,7 +67,7 @@ def fewer_reports(design: Design, most: int) -> Design:
     q = problem.pi @ P
     simple = _made(design, symbols.order, *_simple(design, symbols.order, problem))
     try:
-        fewer = cut(ridged(problem), (P / q - 1).T, q, int(most))
+        fewer = cut(ridged(problem), (P / q - 1).T, q, most)
     except (np.linalg.LinAlgError, SolverError):
         fewer = None
     if fewer is None:

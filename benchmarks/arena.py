@@ -12,15 +12,13 @@ P = q + (p - q) prior. Subset selection takes the best size of its sets.
 Simulations run certified reports of ours, and the peers' own clients (multi-freq-ldpy; Hadamard response of pure-ldp)
 with their estimators.
 
-    python benchmarks/arena.py [--quick | --full] [--save]    --save: figures for the picture in the documentation
+    python benchmarks/arena.py [--quick | --full]
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,7 +41,6 @@ SIZES = {
     "normal": (2, 8, 32, 100, 300, 1000),
     "full": (2, 8, 32, 100, 300, 1000),
 }
-SAVED = Path(__file__).parents[1] / "examples" / "arena_by_size.json"
 
 
 def squared_error(pi: np.ndarray, p: float, q: float) -> float:
@@ -239,24 +236,9 @@ def _text(error: float, simulated: float | None) -> str:
     return f"{error:.4g}" if simulated is None else f"{error:.4g} ({simulated:.3g})"
 
 
-def save(report: Report) -> None:
-    """The errors alone, for the picture."""
-    rows = [
-        {"notion": table.title[-3:], **{key: row[key] for key in ("prior", "epsilon", "labels")}}
-        | {"errors": {name: float(f"{error:.4g}") for name, error in row["errors"].items()}}
-        for table in report.tables
-        for row in table.rows
-    ]
-    text = ",\n".join(json.dumps(row) for row in rows)
-    SAVED.write_text(f"[\n{text}\n]\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
     import sys
 
-    levels = [word.lstrip("-") for word in sys.argv[1:] if word != "--save"]
-    report = Report(levels[0] if levels else "normal", 0)
+    report = Report(sys.argv[1].lstrip("-") if len(sys.argv) > 1 else "normal", 0)
     run(report)
     print(report.summary())
-    if "--save" in sys.argv:
-        save(report)

@@ -3,7 +3,7 @@
     python tools/screenshots.py          docs/_static/{phone,results,audit}-{light,dark}.png and pictures.json
 
 pictures.json says what each picture shows, as a digest of the page's sources: a test compares it, and fails when a page
-has changed since its picture was made. Needs Debian's chromium-headless-shell, and imagemagick to make the files small.
+has changed since its picture was made. Needs Debian's chromium-headless-shell.
 """
 
 from __future__ import annotations
@@ -112,12 +112,13 @@ def answer(page: Any) -> None:
 
 def take(page: Any, name: str) -> None:
     """The picture, with few colours, so that it is small."""
+    from PIL import Image
+
     path = STATIC / f"{name}.png"
     page.screenshot(path=path)
-    if converter := shutil.which("convert"):
-        subprocess.run(
-            [converter, str(path), "-strip", "+dither", "-colors", "64", f"PNG8:{path}"], check=True
-        )
+    with Image.open(path) as picture:
+        few = picture.convert("RGB").quantize(64, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
     print(f"{path.relative_to(ROOT)}: {path.stat().st_size / 1000:.0f} kB")
 
 

@@ -89,7 +89,8 @@ def test_what_unfolds_is_never_markup():
 def test_what_can_become_certain_stands_beside_the_promise(made):
     boxes = re.search(r'<div class="beside">(.*?)</div>', mechanism_report(PARTIES, made), re.DOTALL)[1]
     assert "more than 2.02 times as likely to be right" in boxes
-    assert "100 % <small>of reports rule out some answer" in boxes
+    assert "100\u00a0% <small>of reports rule out some answer" in boxes  # on one line
+    assert "·" not in boxes
     soft = mechanism_report(PARTIES, ex.theory.randomized_response(PARTIES, 1.0))
     assert (
         "No report rules out any answer." in re.search(r'<div class="beside">(.*?)</div>', soft, re.DOTALL)[1]

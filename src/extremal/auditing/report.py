@@ -6,6 +6,7 @@ It is a page of HTML that needs nothing else, for screens, phones and paper; the
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -97,12 +98,9 @@ def promise_boxes(made: Audit) -> list[Box]:
 def guess_box(figures: Figures) -> Box:
     """How often the best guess at the answer is right, without a report and with one."""
     secret = figures["guessing"]["secret"]
-    before, worst = (
-        percentage(secret[when]).replace(" %", "\u202f%") for when in ("before", "after_worst_report")
-    )
     return Box(
         "The best guess",
-        f"{before} → {worst}",
+        f"{percentage(secret['before'])} → {percentage(secret['after_worst_report'])}",
         "right without a report, and after the report that helps most",
         [f"On average over reports it is right in {percentage(secret['after_on_average'])} of cases."],
     )
@@ -352,8 +350,9 @@ def page(
 
 
 def _text(text: str) -> str:
-    """Escaped, with a dot for every control character but ends of lines and narrow spaces."""
-    return escape("".join(c if c.isprintable() or c in "\n\u202f" else "·" for c in text))
+    """Escaped, with a dot for every control character but the end of a line."""
+    shown = escape("".join(c if c.isprintable() or c == "\n" else "·" for c in text))
+    return re.sub(r"(?<=\d) %", "\u00a0%", shown)  # on one line
 
 
 def _section(section: Section) -> str:

@@ -202,8 +202,8 @@ def promise(figures: Figures) -> list[str]:
     if figures["prior_set"] is None:
         return [
             *lines,
-            f"That far goes the report {quoted(worst['report'])}: the answer {quoted(worst['symbol'])} is "
-            f"{percentage(worst['after'])} likely after it, {percentage(worst['before'])} before.",
+            f"The worst report, {quoted(worst['report'])}, makes the answer {quoted(worst['symbol'])} "
+            f"{percentage(worst['after'])} likely; before it was {percentage(worst['before'])}.",
         ]
     return [
         *lines,
@@ -235,9 +235,10 @@ def nearly_certain(figures: Figures) -> str:
     """How close reports come to giving answers away, where some make an answer nearly certain."""
     near, right = figures["certainty"]["near_certainty"], figures["guessing"]["secret"]["after_on_average"]
     return (
-        f"after report {quoted(near['report'])} the answer is {quoted(near['answer'])} with probability "
-        f"{chance(near['after'])}, {chance(near['before'])} before; {share_of(near['probability'])} of reports do "
-        f"that; on average the best guess from a report is right with probability {chance(right)}"
+        f"after report {quoted(near['report'])} the answer is {quoted(near['answer'])} in "
+        f"{percentage(near['after'])} of cases, before it in {percentage(near['before'])}; "
+        f"{percentage(near['probability'])} of reports do that; on average the best guess from a report is right in "
+        f"{percentage(right)} of cases"
     )
 
 
@@ -256,12 +257,12 @@ def ruled_out(figures: Figures) -> str:
 def _guessing(figures: Figures) -> list[str]:
     secret, row = figures["guessing"]["secret"], figures["guessing"]["bounds"][3]
     return [
-        f"For any attribute of the answer: an observer who could guess it with probability {row['before']} "
-        f"before can guess it with probability at most {at_most(row['after_any_report'])} after seeing any "
-        f"report, and at most {at_most(row['after_on_average'])} on average over reports.",
-        f"The answer itself: the best guess is right with probability {chance(secret['before'])} without a "
-        f"report, {chance(secret['after_on_average'])} on average with one, and "
-        f"{chance(secret['after_worst_report'])} after the report that helps most.",
+        f"Anything about the answer: a guess that is right in {100 * row['before']:g} % of cases before is right in "
+        f"at most {at_most(100 * row['after_any_report'])} % after any report, and in at most "
+        f"{at_most(100 * row['after_on_average'])} % on average over reports.",
+        f"The answer itself: the best guess is right in {percentage(secret['before'])} of cases without a "
+        f"report, in {percentage(secret['after_on_average'])} on average with one, and in "
+        f"{percentage(secret['after_worst_report'])} after the report that helps most.",
     ]
 
 
@@ -270,8 +271,8 @@ def _certainty(figures: Figures) -> list[str]:
     limit = certainty["least_probability_that_can_be_confirmed"]
     most = certainty["most_answers_that_can_be_excluded"]
     lines = [
-        "Whatever the mechanism, at this ε no report can confirm with certainty an event that had a "
-        f"probability below {at_least(limit)}, and none can make "
+        "Whatever the mechanism, at this ε no report can make certain what was true of fewer than "
+        f"{at_least(100 * limit)} % of people, and none can make "
         + ("any answer" if most == 0 else f"more than {counted(most, 'answer')} at once")
         + " impossible. An answer counts as ruled out when a report leaves it less than a millionth of its "
         "probability."

@@ -283,6 +283,26 @@ def test_what_is_no_answer_no_report_or_no_level_is_refused():
         w.privatize(np.arange(5000) // 50)
 
 
+def test_reports_of_another_list_are_noticed_by_their_steps_and_no_others_are():
+    small, large = ex.large.windows(60, 1.0), ex.large.windows(300, 1.0)
+    mine, other = (w.privatize(np.arange(60).repeat(20) % 7, source=SeededWords(1)) for w in (large, small))
+    assert other.max() < large.prime  # all would be of the first step
+    for reports in (other, np.concatenate([mine, other])):
+        assert ex.large.estimate(large, reports).warning
+        assert ex.large.estimate(large, reports, [3]).warning
+    for w in (small, large, ex.large.windows(2, 0.5), ex.large.windows(2000, 7.0)):
+        for n in (1, 2, 3, 30, 3000):
+            answers = np.random.default_rng(n).integers(0, w.answers, n)
+            assert not ex.large.estimate(w, w.privatize(answers, source=SeededWords(n))).warning
+
+
+def test_an_error_shows_the_reports_that_are_none():
+    w = ex.large.windows(60, 1.0)
+    for wrong in (w.reports, -1):
+        with refused(ValuesError, str(wrong)):
+            ex.large.estimate(w, [1, 2, 3, 4, wrong])
+
+
 def test_groups_add_up():
     w = ex.large.windows(40, 1.0)
     x = np.random.default_rng(0).integers(0, 20, 4000)

@@ -146,18 +146,25 @@ def estimate_windows(
         np.sqrt(rate * (1 - rate) / n) / (own - other),
         np.ones(len(counts), dtype=np.bool_),
         Promise(level, kind, exact=True),
-        warning=unexplained(_misfit(counts, n, own, other)),
+        warning=unexplained(2 * min(_misfit(counts, len(counts), n, own, other), _uneven(windows, steps))),
     )
 
 
-def _misfit(counts: Numbers, n: int, own: float, other: float) -> float:
-    """How likely some count is as far beyond what shares of 0 and 1 lead to, at most."""
+def _uneven(windows: Windows, steps: Numbers) -> float:
+    """How likely some step is drawn as often or as rarely, at most: whatever the answers are, all are alike."""
+    kinds, drawn = windows.layout.steps, np.unique(steps, return_counts=True)[1]
+    drawn = np.append(drawn, 0) if len(drawn) < kinds else drawn
+    return _misfit(drawn, kinds, len(steps), 1 / kinds, 1 / kinds)
+
+
+def _misfit(counts: Numbers, kinds: int, n: int, own: float, other: float) -> float:
+    """How likely one of so many counts is as far beyond what shares of 0 and 1 lead to, at most."""
     from scipy.special import bdtr, bdtrc
 
     if not len(counts):
         return 1.0
     few, many = float(bdtr(counts.min(), n, other)), float(bdtrc(counts.max() - 1, n, own))
-    return min(1.0, len(counts) * (few + many))
+    return min(1.0, kinds * (few + many))
 
 
 @one_thread
@@ -223,31 +230,32 @@ def estimate_window_groups(
 
 def split(windows: Windows, reports: Any) -> tuple[Numbers, Numbers]:
     """The starts and the steps of reports."""
-    raw = whole_numbers(reports)
+    raw = _whole_numbers(reports)
     most = windows.reports
     whole = raw.ndim == 1 and raw.dtype.kind in "iu" and len(raw) > 0
-    if not whole or raw.min() < 0 or raw.max() >= most:
+    wrong = raw[(raw < 0) | (raw >= most)] if whole else raw.ravel()
+    if not whole or len(wrong):
         raise ValuesError(
             f"must be whole numbers from 0 to {most - 1}, and some",
             parameter="reports",
-            given=shorten(raw.ravel()[:3].tolist()),
+            given=shorten(wrong[:3].tolist()),
             remedy="give what `Windows.privatize` made, with the same windows",
         )
     step, start = np.divmod(raw.astype(np.int64), windows.prime)
     return start, step
 
 
-def whole_numbers(reports: Any) -> NDArray[Any]:
+def _whole_numbers(reports: Any) -> NDArray[Any]:
     """The reports as an array; those that are text after a round trip through a file, as numbers, if they are any."""
     try:
         raw = np.asarray(reports)
     except ValueError:  # lists within the list
-        raw = np.array([], dtype=np.float64)
+        return np.array([], dtype=np.float64)
     if raw.dtype.kind in "OUS" and raw.ndim == 1:
         try:
             return np.array([int(value) for value in raw.tolist()], dtype=np.int64)
         except (TypeError, ValueError, OverflowError):
-            return np.array([], dtype=np.float64)
+            return raw
     return raw
 
 

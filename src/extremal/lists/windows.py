@@ -349,7 +349,7 @@ def _lightest(prior: Prior | None, answers: int, prime: int, size: int) -> tuple
 
 def _lift(prime: int, size: int, inside: int, outside: int, light: int, total: int) -> Lift:
     """The largest lift of a report, if the answers of every set have together at least the mass light / total."""
-    largest = inside + (TOTAL > size * inside + (prime - size) * outside)
+    largest = inside + (size * inside + (prime - size) * outside < TOTAL)
     return Lift(largest * total, outside * total + (inside - outside) * light, 0)
 
 

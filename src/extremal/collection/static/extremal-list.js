@@ -332,10 +332,6 @@ export function combobox({ id, labels, find, picked = null, always = -1, choose,
     close(); // the next person's Back button finds nothing that was found
     count.textContent = "";
   });
-  document.addEventListener("reset", () => {
-    close(); // the next person's Back button finds nothing that was found
-    count.textContent = "";
-  });
   input.addEventListener("focus", () => always >= 0 && !input.value && open());
   list.addEventListener("pointerdown", (event) => event.preventDefault()); // the field keeps the focus
   style();

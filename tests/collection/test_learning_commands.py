@@ -94,6 +94,18 @@ def test_the_check_warns_where_learning_does_not_pay(here):
     assert "WARNING: learning does not pay for mood" in told
 
 
+def test_the_check_says_what_other_settings_would_cost(here):
+    """As it does for a survey that has them."""
+    rows = json.loads(run("survey", "check", "survey.toml", "--json").out)["learn"]["other_settings"]
+    rows = {row["shares"]: row for row in rows if row["question"] == "mood"}
+    assert len(rows) == 5  # delta, drift and forged, but for its own drift and forged
+    Path("other.toml").write_text(SURVEY.replace("forged = 0", "forged = 0.05"))
+    other = json.loads(run("survey", "check", "other.toml", "--json").out)["learn"]["cases"][-1]
+    found = rows["the same, with forged = 0.05"]
+    assert other["question"] == "mood"
+    assert [found[key] for key in ("times", "with_it")] == [other[key] for key in ("times", "with_it")]
+
+
 @pytest.mark.parametrize("name", ["reports.sav", "reports.dta"])
 def test_files_of_statistics_programs_have_the_reports_of_all_stages(here, name):
     pyreadstat = pytest.importorskip("pyreadstat")

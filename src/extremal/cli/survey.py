@@ -134,8 +134,8 @@ class Checked:
         show.heading(out, "What learning is worth")
         width = self.published.width
         head = ("question", "if answers are", "without learning", *(("people", "with it") if width else ()))
-        rows = []
-        for case in outlook.cases:
+        rows, names = [], [q.name for q in self.published.learned]
+        for case in sorted((*outlook.cases, *outlook.settings), key=lambda case: names.index(case.question)):
             people = [f"{n:,}" if n is not None else "too many" for n in (case.without, case.with_it)]
             times = f"{case.times:.2f} times as many people"
             rows.append((case.question, case.shares, times, *(people if width else ())))

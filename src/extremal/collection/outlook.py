@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -29,8 +29,16 @@ from .published import Asked, Learn, Published
 from .results import MOST_PEOPLE, needed, targets_of
 
 FORGED = (0.0, 0.05, 0.1, 0.2)
+MOST_COMPARED = (
+    12  # answers up to which other settings are shown: each takes as many designs as there are stages
+)
 WORTH = 1.1  # times as many people: less is not worth a redesign
 CASES = {"equally common": 1.0, "each half as common as the next": 0.5}
+SETTINGS = (  # what caution costs
+    *(("delta", 0.01), ("delta", 0.001)),
+    *(("drift", 0.0), ("drift", 0.05)),
+    *(("forged", 0.0), ("forged", 0.01), ("forged", 0.05)),
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,7 @@ class Outlook:
     first: float  # what stage 1 leaks at most about one answer, for every prior
     certain: tuple[tuple[str, float], ...]  # questions, and from which share on an answer may be made certain
     cases: tuple[Case, ...]
+    settings: tuple[Case, ...]  # the last case of each question with another value in [learn]
     forgeries: tuple[Forgery, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,6 +79,7 @@ class Outlook:
             "assumption": self.learn.assumption,
             "first_stage_epsilon": self.first,
             "cases": [vars(case) for case in self.cases],
+            "other_settings": [vars(case) for case in self.settings],
             "if_forged": [vars(forgery) for forgery in self.forgeries],
         }
 
@@ -126,7 +136,7 @@ def outlook(published: Published, progress: Progress | None = None) -> Outlook |
     """What to expect of a survey; None if it learns nothing."""
     if published.learn is None:
         return None
-    cases, forgeries = [], []
+    cases, settings, forgeries = [], [], []
     for k, question in enumerate(published.learned):
         if progress is not None:
             progress(k, len(published.learned), question.name)
@@ -134,13 +144,19 @@ def outlook(published: Published, progress: Progress | None = None) -> Outlook |
             prior = supposed(question, ratio)
             used = _stages(published, question, prior)
             cases.append(_case(published, question, words, prior, used))
-        for forged in FORGED:  # in the last case
+        for key, value in SETTINGS if len(question.answers) <= MOST_COMPARED else ():
+            if getattr(published.learn, key) != value:
+                changed: dict[str, Any] = {key: value}
+                other = replace(published, learn=replace(published.learn, **changed))
+                then = _stages(other, question, prior)
+                settings.append(_case(other, question, f"the same, with {key} = {value:g}", prior, then))
+        for forged in FORGED:  # in the last case, too
             _, *later = _stages(published, question, prior, forged) if forged else used
             leaks = max(epsilon_pml(prior, certified.mechanism) for certified in later)
             forgeries.append(Forgery(question.name, forged, leaks))
     first = max(q.mechanisms[0].realised_epsilon for q in published.learned)
     certain = tuple((q.name, math.exp(-q.mechanisms[0].epsilon)) for q in published.learned)
-    return Outlook(published.learn, first, certain, tuple(cases), tuple(forgeries))
+    return Outlook(published.learn, first, certain, tuple(cases), tuple(settings), tuple(forgeries))
 
 
 def supposed(question: Asked, ratio: float) -> Prior:

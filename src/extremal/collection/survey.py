@@ -363,7 +363,7 @@ def _learned(table: Section, question: Question, epsilon: float) -> Question:
     except ExtremalError as error:
         raise table.wrong(
             "between",
-            "must leave shares that sum to 1",
+            "must leave shares above 0 that sum to 1",
             f"smallest shares that sum to {math.fsum(lower):.4g}, largest that sum to {math.fsum(upper):.4g}",
             "widen the ranges",
         ) from error

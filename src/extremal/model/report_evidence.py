@@ -238,7 +238,7 @@ def _counted(outputs: Labels, reports: Any) -> tuple[int, ...]:
         raise PriorError(
             "must not be empty: there is nothing to learn from",
             parameter="reports",
-            remedy="use PriorSet.at_least(labels, 0)",
+            remedy="give the reports of at least one person",
         )
     return tuple(found)
 

@@ -302,6 +302,8 @@ def test_what_is_no_form_is_refused_in_one_line(tmp_path, monkeypatch):
         refuse("survey", "import", name, "-o", "s.toml", says=name)
     refuse("survey", "import", "good.xlsx", "-o", "s.toml", "--share", "q", says="--share")
     refuse("survey", "import", "good.xlsx", "-o", "s.toml", "--share", "p=10%", says="p")
+    eighty = ("--share", "q=50%,30%", "--epsilon", "0.5")
+    refuse("survey", "import", "good.xlsx", "-o", "s.toml", *eighty, says="0.8")
     assert not Path("s.toml").exists()
     assert run("survey", "import", "good.xlsx", "-o", "-").out.startswith("id = ")
     assert run("survey", "import", "good.xlsx", "-o", "s.toml").status == 0

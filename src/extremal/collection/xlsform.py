@@ -350,6 +350,8 @@ class _Form:
         shares = self.wanted.shares[asked.name]
         if self.wanted.epsilon is None or len(shares) != len(asked.answers):
             raise _Unfit(f"to be private it needs --epsilon and {len(asked.answers)} shares")
+        if not asked.several and abs(math.fsum(shares) - 1) > 1e-6:
+            raise _Unfit(f"its shares must sum to 1, and sum to {math.fsum(shares):.4g}")
         return [f"epsilon = {self.wanted.epsilon:g}", f"prior = {shares}"]
 
     def _condition(self, asked: _Asked, given: list[str]) -> list[str]:

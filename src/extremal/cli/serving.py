@@ -214,19 +214,15 @@ def check_mechanisms(survey: str, store: Store) -> None:
         "files back as they were"
     )
     try:
-        published = published_of(survey)
+        now, drew = _mechanisms(published_of(survey)), _mechanisms(store.published)
+        changed = [name for name in drew if name in now and now[name] != drew[name]]
+        given = f"others for {', '.join(changed)}" if changed else ""
     except SurveyError as error:
+        given = error.problem
+    if given:
         raise SurveyError(
             f"{survey} must have the mechanisms that drew the reports in {store.place}",
-            given=error.problem[:200],
-            remedy=remedy,
-        ) from None
-    now, drew = _mechanisms(published), _mechanisms(store.published)
-    changed = [name for name in drew if name in now and now[name] != drew[name]]
-    if changed:
-        raise SurveyError(
-            f"{survey} must have the mechanisms that drew the reports in {store.place}",
-            given=f"others for {', '.join(changed)[:200]}",
+            given=given[:200],
             remedy=remedy,
         )
 

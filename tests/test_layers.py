@@ -255,6 +255,21 @@ def test_certification_knows_what_it_looks_at():
     assert untyped == {("certified", "privatize"), ("certified", "privatize_codes")}
 
 
+def test_what_is_given_to_compiled_code_has_a_type():
+    """Wherever the compiled library is called: an array of one kind, a struct, a number."""
+    callers = [
+        module for module in INNER if any(i.target == "extremal._native.library" for i in imports(module))
+    ]
+    assert len(callers) > 8
+    loose = {
+        module
+        for module in ["extremal._native.library", *callers]
+        for node in ast.walk(ast.parse(FILES[module].read_text("utf-8")))
+        if isinstance(node, ast.Name) and node.id == "Any"
+    }
+    assert loose == set()
+
+
 def test_import_extremal_reaches_no_heavy_library():
     reached, waiting = {"extremal"}, ["extremal"]
     while waiting:

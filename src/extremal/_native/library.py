@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import re
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -36,7 +35,7 @@ DECLARED = re.compile(r"(?:const )?(\w+) (.+)", re.DOTALL)  # the type, then one
 class Address(ctypes.c_void_p):
     """Where an array's elements lie: the array lives as long as this does."""
 
-    def __init__(self, array: NDArray[Any]) -> None:
+    def __init__(self, array: NDArray[np.generic]) -> None:
         super().__init__(array.ctypes.data)
         self.array = array
 
@@ -52,18 +51,18 @@ class Record(ctypes.Structure):
 
 
 @cache
-def declarations() -> tuple[dict[str, type[Record]], dict[str, list[Any]]]:
+def declarations() -> tuple[dict[str, type[Record]], dict[str, list[type]]]:
     """What C declares: the structs that exported functions are given, and the parameters of these functions."""
     header, *sources = (
         COMMENT.sub("", path.read_text(encoding="utf-8"))
         for path in [FOLDER / "native.h", *sorted(FOLDER.glob("*.c"))]
     )
     records: dict[str, type[Record]] = {}
-    functions: dict[str, list[Any]] = {}
+    functions: dict[str, list[type]] = {}
     for source in sources:
         bodies = {name: body for body, name in STRUCT.findall(header + source)}
 
-        def kind(declared: str, name: str, bodies: dict[str, str] = bodies) -> Any:
+        def kind(declared: str, name: str, bodies: dict[str, str] = bodies) -> type:
             if "*" not in name:
                 return NUMBERS[declared]
             if declared not in bodies or declared == "queued":  # an array
@@ -125,7 +124,7 @@ def reads(array: ArrayLike, dtype: DTypeLike, *shape: int) -> Address:
     return Address(array)
 
 
-def writes(array: NDArray[Any], dtype: DTypeLike, *shape: int) -> Address:
+def writes(array: NDArray[np.generic], dtype: DTypeLike, *shape: int) -> Address:
     """Where compiled code changes an array: it must be contiguous, aligned and writeable, for it is not copied."""
     flags = array.flags
     if array.dtype != dtype or array.shape != shape or not (flags.c_contiguous and flags.behaved):
@@ -133,5 +132,5 @@ def writes(array: NDArray[Any], dtype: DTypeLike, *shape: int) -> Address:
     return Address(array)
 
 
-def _wanted(array: NDArray[Any], what: Any, shape: tuple[int, ...]) -> str:
+def _wanted(array: NDArray[np.generic], what: object, shape: tuple[int, ...]) -> str:
     return f"compiled code needs an array of {what} and shape {shape}, got {array.dtype} and {array.shape}"

@@ -1,6 +1,6 @@
 """The file format of certified mechanisms: versioned JSON, and no trust in what is read.
 
-`encode` gives the document of a certificate and `decode` reads one back. A document is accepted only if it is
+`encode` gives the document of a certified mechanism and `decode` reads one back. A document is accepted only if it is
 what `encode` writes for the same content, so nothing passes that it would not have written.
 Whether the weights satisfy epsilon is not decided here: `certify` proves it anew for every file.
 docs/api/file-format.md is the specification for other languages.
@@ -90,7 +90,7 @@ class Stored(NamedTuple):
 
 
 def encode(stored: Stored) -> Document:
-    """The document of a certificate, without its digests."""
+    """The document of a certified mechanism, without its digests."""
     document = {
         "format": FORMAT,
         "version": VERSION if stored.blocks is None else BLOCK_VERSION,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from .._native.library import library, reads, record, writes
 from ..errors import CertificationError, InstallationError
 
 Integers = NDArray[np.uint64]
+Fill = Callable[[int, Integers], None]  # as the sampler has it
 Step = Callable[[int, int], bool]
 """step(first, number) draws the records first, first + 1, ... with as many words: whether every one had a row."""
 
@@ -50,11 +50,11 @@ def build(weights: Integers, b: int, entries: Integers) -> None:
 
 
 def drawing(
-    codes: NDArray[Any],
+    codes: NDArray[np.generic],
     rows: NDArray[np.uint32],
     entries: Integers,
     b: int,
-    out: NDArray[Any],
+    out: NDArray[np.generic],
     width: int = 2,
 ) -> Callable[[Integers], Step]:
     """What draws one outcome a record into `out`: given room for words, a step for each piece of the records.
@@ -103,7 +103,7 @@ def drawing(
     return with_words
 
 
-def tally(codes: NDArray[Any], rows: int) -> NDArray[np.int64]:
+def tally(codes: NDArray[np.generic], rows: int) -> NDArray[np.int64]:
     """How often each of 0 ... rows - 1 occurs among the codes; codes from rows - 1 on count as rows - 1."""
     if codes.dtype not in SIZES or rows < 1:
         raise ValueError(f"codes must be unsigned integers of at least one row, got {codes.dtype} and {rows}")
@@ -158,14 +158,14 @@ def check_tables(weights: Integers, b: int, entries: Integers) -> None:
             raise InstallationError("the sampling tables do not hold the certified weights", remedy=REMEDY)
 
 
-def check_drawing(keystream: Callable[[bytes], Any]) -> None:
+def check_drawing(keystream: Callable[[bytes], Fill]) -> None:
     """Refuse to draw with compiled loops or a keystream that do not give known answers; once for each of them."""
     _known_outcomes(build, drawing)
     _known_keystream(keystream)
 
 
 @cache
-def check_keyed_words(keyed_words: Callable[..., Any]) -> None:
+def check_keyed_words(keyed_words: Callable[..., Fill]) -> None:
     """Refuse to draw with a function of keys and ids that does not give known answers; once for each of them."""
     blocks = np.frombuffer(2 * ID_BLOCK, dtype="<u8").reshape(2, 2)
     words = np.empty(2, dtype=np.uint64)
@@ -176,7 +176,7 @@ def check_keyed_words(keyed_words: Callable[..., Any]) -> None:
 
 
 @cache
-def _known_keystream(keystream: Callable[[bytes], Any]) -> None:
+def _known_keystream(keystream: Callable[[bytes], Fill]) -> None:
     words = np.empty(len(KEYSTREAM) // 8, dtype=np.uint64)
     keystream(KEY)(2 * COUNTER, words)
     if words.astype("<u8").tobytes() != KEYSTREAM:
@@ -184,7 +184,9 @@ def _known_keystream(keystream: Callable[[bytes], Any]) -> None:
 
 
 @cache
-def _known_outcomes(build: Any, drawing: Any) -> None:
+def _known_outcomes(
+    build: Callable[[Integers, int, Integers], None], drawing: Callable[..., Callable[[Integers], Step]]
+) -> None:
     b, weights = 2, np.array(WEIGHTS, dtype=np.uint64)
     entries = np.zeros((len(weights) + 1) << b, dtype=np.uint64)
     build(weights, b, entries)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._native.library import library, reads, record, writes
+from .._native.library import Record, library, reads, record, writes
 
 Places = NDArray[np.int64]
 
@@ -28,7 +28,7 @@ class Numbered(NamedTuple):
 class Texts:
     """UTF-8 texts in a block of bytes."""
 
-    block: Any  # bytes, or anything like them
+    block: bytes | memoryview
     starts: Places
     ends: Places
 
@@ -37,7 +37,7 @@ class Texts:
         """The texts of a list; UnicodeEncodeError if one is none that UTF-8 can hold."""
         whole = "".join(texts)
         block = whole.encode()
-        pieces: Any = texts if len(block) == len(whole) else map(str.encode, texts)
+        pieces: Iterable[str | bytes] = texts if len(block) == len(whole) else map(str.encode, texts)
         edges = np.zeros(len(texts) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, pieces), dtype=np.int64, count=len(texts)), out=edges[1:])
         return cls(block, edges[:-1], edges[1:])
@@ -45,11 +45,11 @@ class Texts:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, where: Any) -> Texts:
+    def __getitem__(self, where: NDArray[np.integer | np.bool_]) -> Texts:
         """Those at some places, or that a mask names."""
         return Texts(self.block, self.starts[where], self.ends[where])
 
-    def pieces(self) -> Iterator[bytes]:
+    def pieces(self) -> Iterator[bytes | memoryview]:
         block = self.block
         return (block[a:b] for a, b in zip(self.starts.tolist(), self.ends.tolist(), strict=True))
 
@@ -71,7 +71,7 @@ class Texts:
         return numbers, kinds
 
     @property
-    def compiled(self) -> Any:
+    def compiled(self) -> Record:
         """The same as compiled code takes it."""
         data, count = np.frombuffer(self.block, dtype=np.uint8), len(self)
         return record(
@@ -83,7 +83,7 @@ class Texts:
             ends=reads(self.ends, np.int64, count),
         )
 
-    def _call(self, name: str, *outputs: NDArray[Any]) -> int:
+    def _call(self, name: str, *outputs: NDArray[np.generic]) -> int:
         places = (writes(array, array.dtype, len(self)) for array in outputs)
         return _checked(getattr(library(), name)(self.compiled, *places))
 

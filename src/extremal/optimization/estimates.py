@@ -31,7 +31,7 @@ from .oracles.exchange.equal_weights import equal_weights
 from .oracles.exchange.oracle import make_oracle
 from .oracles.levels.oracle import over_set
 from .problem import FINEST, Problem, usual_gap
-from .reductions import QuadraticProblem, Symbols, efficiency, from_excess, ridged
+from .reductions import QuadraticProblem, Symbols, efficiency, from_excess, ridged, telling
 from .tuning import ENOUGH, EQUAL_WEIGHTS_FROM, PAIR_ROUNDS, ROUNDS
 
 NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
@@ -223,10 +223,5 @@ def simplex_prices(X: Floats, W: Floats) -> Floats:
 
 def randomized_response(problem: QuadraticProblem) -> tuple[Floats, Floats]:
     """Lift vectors less 1 and output distribution of randomized response at this level, to be found at once."""
-    pi, n = problem.pi, problem.size
-    # The truth has weight `odds`, every other answer weight 1; the least likely symbol's lift is the largest.
-    odds = (1 + problem.excess) * (1 - pi[-1]) / (1 - pi[-1] * (1 + problem.excess))
-    told = 1 + (odds - 1) * pi
-    X = np.tile((1 - told)[:, None] / told[:, None], (1, n))
-    np.fill_diagonal(X, (odds - 1) * (1 - pi) / told)
-    return X, told / told.sum()
+    least, most = problem.pi[-1], 1 + problem.excess  # the least likely symbol's lift is the largest
+    return telling(problem.pi, most * (1 - least) / (1 - least * most))

@@ -184,3 +184,11 @@ def from_excess(pi: Floats, excess: float, A: Floats) -> QuadraticProblem:
 def efficiency(problem: QuadraticProblem, X: Floats, q: Floats) -> float:
     """The efficiency of the mixture of the rows of X, lift vectors less 1; 0 if it does not identify what matters."""
     return explained((X[:, 1:].T * q) @ X[:, 1:], problem.factor, problem.direct)
+
+
+def telling(pi: Floats, odds: float) -> tuple[Floats, Floats]:
+    """Lift vectors less 1 and output distribution of reports that are the truth `odds` times as often as any other."""
+    told = 1 + (odds - 1) * pi
+    X = np.tile((1 - told)[:, None] / told[:, None], (1, len(pi)))
+    np.fill_diagonal(X, (odds - 1) * (1 - pi) / told)
+    return X, told / told.sum()

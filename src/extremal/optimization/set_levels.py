@@ -24,6 +24,7 @@ from .._native.library import Record, reads, record
 from ..errors import SizeError
 from ..model.levels import EQUAL, bounded_exp, rounding
 from ..model.prior_set import PriorSet
+from .reductions import telling
 from .tuning import LISTED_PAIRS
 
 TOP, MIDDLE = 2, 1
@@ -108,11 +109,7 @@ class SetLevels:
         h = self.least(np.eye(self.size))
         with np.errstate(divide="ignore"):
             odds = float(np.where(self.c * h < 1, self.c * (1 - h) / (1 - self.c * h), np.inf).min())
-        odds = min(odds, 1e15)
-        told = 1 + (odds - 1) * self.pi
-        X = np.tile((1 - told)[:, None] / told[:, None], (1, self.size))
-        np.fill_diagonal(X, (odds - 1) * (1 - self.pi) / told)
-        return X, told / told.sum()
+        return telling(self.pi, min(odds, 1e15))
 
     def single(self) -> Floats:
         """Lift vectors less 1 in which one symbol is raised, or lowered, as far as possible: some mix to mean 0."""

@@ -36,6 +36,17 @@ def cut(name: Any, most: int = LONGEST_SHOWN) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def visible(text: str, kept: str = "\n") -> str:
+    """The text with a dot for every other control character: a label must not steer a terminal."""
+    return "".join(c if c.isprintable() or c in kept else "·" for c in text)
+
+
+def without_middle(text: str, most: int) -> str:
+    """The beginning and the end of a text that is too long: labels often differ in their last words."""
+    tail = most // 2
+    return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[len(text) - tail :]}"
+
+
 def aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
     """Rows as lines of equal columns, the first `left` of them aligned to the left."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

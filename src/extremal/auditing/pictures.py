@@ -17,7 +17,7 @@ import numpy as np
 
 from .._common.plot import BLUE, ORANGE, VERMILION, given_axes
 from .._common.types import Floats
-from .._common.words import factor
+from .._common.words import factor, visible, without_middle
 from ..model.labels import Labels
 from ..model.leakage_measures import LeakageDistribution
 from ..model.mechanism import Mechanism
@@ -120,9 +120,7 @@ def ticks(low: float, top: float) -> list[float]:
 def short(label: Any, longest: int) -> str:
     """A label for a picture; a tuple's parts are separated by commas, and of a long one the middle is left out."""
     whole = ", ".join(map(str, label)) if isinstance(label, tuple) else str(label)
-    shown = "".join(c if c.isprintable() else "·" for c in whole)
-    tail = longest // 2  # labels often differ in their last words
-    return shown if len(shown) <= longest else f"{shown[: longest - tail - 1]}…{shown[-tail:]}"
+    return without_middle(visible(whole, ""), longest)
 
 
 def margin(labels: Sequence[Any], width: int) -> tuple[list[str], int]:

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from .._common.words import counted, factor
+from .._common.words import counted, factor, visible
 from ..certification.certified import Certified
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
@@ -351,8 +351,7 @@ def page(
 
 def _text(text: str) -> str:
     """Escaped, with a dot for every control character but the end of a line."""
-    shown = escape("".join(c if c.isprintable() or c == "\n" else "·" for c in text))
-    return re.sub(r"(?<=\d) %", "\u00a0%", shown)  # on one line
+    return re.sub(r"(?<=\d) %", "\u00a0%", escape(visible(text)))  # on one line
 
 
 def _section(section: Section) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal._common.json import finite, json_text
-from extremal._common.words import factor
+from extremal._common.words import factor, without_middle
+from extremal._common.words import visible as visible
 from extremal.estimation.promise import COMMAND
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def heat_map(out: Console, mechanism: ex.Mechanism) -> None:
     top = 1.0 if figures else float(mechanism.matrix.max())
     if figures:
         each = min(12, each)
-        heads = (f"{abbreviated(name_of(label), each - 1):>{each}}" for label in mechanism.outputs)
+        heads = (f"{without_middle(name_of(label), each - 1):>{each}}" for label in mechanism.outputs)
         out.print(Text(" " * (wide + 2)).append("".join(heads), style="dim"))
     for name, row in zip(names, (mechanism.matrix / top).tolist(), strict=True):
         line = Text(f"{name:<{wide}}  ")
@@ -266,24 +267,11 @@ def _error(value: float | None, top: float) -> str:
     return "not identified" if value is None else "–" if value > max(top, 1) else _figure(value, top)
 
 
-def visible(text: str) -> str:
-    """The text with a dot for every control character but the end of a line: a label must not steer a terminal."""
-    return "".join(c if c.isprintable() or c == "\n" else "·" for c in text)
-
-
 def name_of(label: Any) -> str:
     """A label as text that fits a table and holds no control characters."""
     text = ", ".join(map(name_of, label)) if isinstance(label, tuple) else str(label)
     text = visible(text).replace("\n", "·")
     return text if len(text) <= LONGEST_LABEL else text[: LONGEST_LABEL - 1] + "…"
-
-
-def abbreviated(text: str, width: int) -> str:
-    """The beginning and the end of a text that is too long: labels often differ in their last words."""
-    if len(text) <= width:
-        return text
-    tail = width // 2
-    return text[: width - tail - 1] + "…" + text[len(text) - tail :]
 
 
 def percent(p: float) -> str:

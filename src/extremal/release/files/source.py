@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -103,13 +103,6 @@ def _check_readable(path: str, what: str) -> None:
         raise FileError("must be a file that can be read", parameter=what, given=given) from None
 
 
-class Counted(NamedTuple):
-    """Value -> how often it occurs, and how many records have none."""
-
-    values: Values
-    missing: int
-
-
 def read_counts(
     path: str,
     column: str | Sequence[str] | None = None,
@@ -139,8 +132,10 @@ def read_counts(
     return values
 
 
-def count_values(data: Data, name: str | Sequence[str], progress: Progress | None = None) -> Counted:
-    """How often each value stands in a column of a file that has it, or each combination in several columns."""
+def count_values(
+    data: Data, name: str | Sequence[str], progress: Progress | None = None
+) -> tuple[Values, int]:
+    """How often each value, or combination, stands in columns of a file; and how many records have none."""
     names = [name] if isinstance(name, str) else list(name)
     rows: Counter[Any] = Counter()  # tuples of values; None where some value is missing
     for columns, done in data.parts(names):
@@ -157,7 +152,7 @@ def count_values(data: Data, name: str | Sequence[str], progress: Progress | Non
             progress(min(done, data.total), data.total)
     absent = rows.pop(None, 0)
     counts = _integers(rows) if isinstance(data, CsvData) else dict(rows)
-    return Counted({row[0]: n for row, n in counts.items()} if isinstance(name, str) else counts, absent)
+    return {row[0]: n for row, n in counts.items()} if isinstance(name, str) else counts, absent
 
 
 def _words(name: str | Sequence[str]) -> str:

@@ -129,6 +129,7 @@ BAD = [
     ("people = 2000\n", "", "people", None),
     ("stages = [200, 600]", "stages = [200, 2600]", "stages", 36),
     ("stages = [200, 600]", "stages = [2000]", "stages", 36),
+    ("people = 2000", "people = 2000\nmost_people = 600", "stages", 37),
     ("stages = [200, 600]", "stages = [150, 600]", "stages", 36),
     ("stages = [200, 600]", "stages = [200, 399]", "stages", 36),
     ("stages = [200, 600]", "stages = [200, 1801]", "stages", 36),

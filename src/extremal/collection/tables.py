@@ -346,17 +346,19 @@ def read_learn(table: Section, learns: bool) -> Learn | None:
             "nothing",
             "forged = 0.01 allows for 1%; or give each person one link with invitation = true",
         )
+    most = table.whole("most_people")
+    limit = ("people", people) if most is None or most >= people else ("most_people", most)
     drift = part.number_of("drift", lambda x: 0 <= x < 2, "a number from 0 to below 2")
     return Learn(
-        _stages(part, people),
+        _stages(part, *limit),
         USUAL_FORGED if forged is None else forged,
         USUAL_DRIFT if drift is None else drift,
         part.share("delta") or USUAL_DELTA,
     )
 
 
-def _stages(part: Section, people: int) -> tuple[int, ...]:
-    """After how many people in all each stage ends but the last."""
+def _stages(part: Section, limit: str, people: int) -> tuple[int, ...]:
+    """After how many people in all each stage ends but the last; the limit is the key that says how many are asked."""
     given = part.values.get("stages")
     if given is None:
         ends: list[int] = []
@@ -369,7 +371,7 @@ def _stages(part: Section, people: int) -> tuple[int, ...]:
             raise part.wrong(
                 "stages",
                 f"need {2 * LEAST_STAGE} people: no stage has fewer than {LEAST_STAGE}",
-                f"people = {people}",
+                f"{limit} = {people}",
                 "ask more people, or give a prior",
             )
         return tuple(ends)
@@ -382,7 +384,9 @@ def _stages(part: Section, people: int) -> tuple[int, ...]:
             "e.g. [500, 1500, 3500]",
         )
     if given[-1] >= people:
-        raise part.wrong("stages", "must end before all people were asked", given, f"below people = {people}")
+        raise part.wrong(
+            "stages", "must end before all people were asked", given, f"below {limit} = {people}"
+        )
     if any(end - start < LEAST_STAGE for start, end in pairwise([0, *given, people])):
         raise part.wrong(
             "stages",

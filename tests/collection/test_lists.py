@@ -223,7 +223,7 @@ def test_too_few_people_are_pointed_out(here):
         (('answers_file = "towns.csv"', 'answers_file = "twice.csv"'), "twice.csv"),
         (('answers_file = "towns.csv"', 'answers_file = "long.csv"'), "200"),
         (('answers_file = "towns.csv"', 'answers_file = "many.csv"'), str(MOST_LISTED)),
-        (('answers_file = "towns.csv"', 'answers_file = "zero.csv"'), "zero.csv"),
+        (('answers_file = "towns.csv"', 'answers_file = "zero.csv"'), "write pseudocount = 1"),
         (('answers_file = "towns.csv"', 'answers_file = "signs.csv"'), "a letter or a digit"),
         (("epsilon = 2", "epsilon = 9"), "disclose"),
         (("epsilon = 2", ""), "epsilon"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ExtremalError, SurveyError
+from ..errors import ExtremalError, FormatError, SurveyError
 from ..estimation.interval_table import IntervalTable
 from ..estimation.intervals import normal_quantile
 from ..estimation.windows import estimate_window_groups, estimate_windows
@@ -65,6 +65,12 @@ def listed(table: Section, question: Question, earlier: Mapping[str, Wording]) -
     extra = table.number_of("pseudocount", lambda x: x >= 0, "a number from 0") or 0.0
     try:
         read = read_answers(read_text(str(path), LARGEST_FILE), most=MOST_LISTED)
+        never = [label for label, n in zip(read.labels, read.counts or (), strict=False) if not n + extra]
+        if never:
+            remedy = "write pseudocount = 1 beside answers_file, or leave the answer out"
+            raise FormatError(
+                "every answer must have a count above 0", given=f"0 for {never[0]!r:.60}", remedy=remedy
+            )
         prior = read.prior(extra)
     except ExtremalError as error:
         raise error.within(f"{table.at('answers_file')}: {path.name}: ", SurveyError) from None

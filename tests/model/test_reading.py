@@ -7,6 +7,7 @@ import pytest
 import extremal as ex
 from extremal.errors import ExtremalError, FormatError, PriorError, ValuesError
 from extremal.model.reading import csv_rows, labelled, read_counts, read_table, split_labels
+from tests.support.wording import refused
 
 NAMED = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 
@@ -168,21 +169,21 @@ def test_percentages_that_are_far_from_100_are_refused(text, given):
 @pytest.mark.parametrize(
     ("text", "write"),
     [
-        ("never;0,5\nonce;0,45\noften;0,05", "write 0.5"),
-        ("answer;share\nnever;0,5\nonce;0,5", "write 0.5"),
-        ("never\t0,50\nonce\t0,45\noften\t0,05", "write 0.50"),
-        ("never 0,50\nonce 0,45\noften 0,05", "write 0.50"),
-        ("never: 10,50 %\nonce: 89,50 %", "write 10.50%"),
-        ("never,0,45\nonce,0,55", "write 0.45"),
-        ("never;1,200\nonce;800", "write 1200"),
-        ("never,1 200\nonce,800", "write 1200"),
+        ("never;0,5\nonce;0,45\noften;0,05", "0.5"),
+        ("answer;share\nnever;0,5\nonce;0,5", "0.5"),
+        ("never\t0,50\nonce\t0,45\noften\t0,05", "0.50"),
+        ("never 0,50\nonce 0,45\noften 0,05", "0.50"),
+        ("never: 10,50 %\nonce: 89,50 %", "10.50%"),
+        ("never,0,45\nonce,0,55", "0.45"),
+        ("never;1,200\nonce;800", "1200"),
+        ("never,1 200\nonce,800", "1200"),
     ],
 )
 def test_commas_in_numbers_are_refused_and_never_read_as_parts_of_labels(text: str, write: str) -> None:
-    with pytest.raises(PriorError, match=write):
+    with refused(PriorError, write):
         read_counts(text)
     if not text.startswith("answer"):
-        with pytest.raises(PriorError, match=write):
+        with refused(PriorError, write):
             read_table(text)
 
 
@@ -192,11 +193,11 @@ def test_commas_that_separate_labels_from_numbers_are_read() -> None:
     assert read_counts("a;b,5\nc;d,6") == {"a;b": 5, "c;d": 6}
     assert read_counts("a,b;5\nc,d;6") == {"a,b": 5, "c,d": 6}
     assert read_table("age 20,50%\nage 30,50%").labels == ["age 20", "age 30"]
-    with pytest.raises(PriorError, match="write 1200"):
+    with refused(PriorError, "1200"):
         read_counts('answer,count\nnever,"1,200"\nonce,5')
-    with pytest.raises(PriorError, match=r"write 0\.5"):
+    with pytest.raises(PriorError, match=r"0\.5"):
         labelled(csv_rows("a;0,5\nb;0,5\n"))
-    with pytest.raises(PriorError, match=r"write 0\.5"):
+    with pytest.raises(PriorError, match=r"0\.5"):
         labelled(csv_rows("a|0,5\nb|0,5\n"))
     for first in ("a,1 200", "a;1.200,0", "a;1'200"):  # no header
         with pytest.raises(PriorError, match="write 1200"):

@@ -291,7 +291,7 @@ def _certainty(figures: Figures) -> list[str]:
     )
     if first["possible_count"] > 1:
         remaining = names(first["possible"], first["possible_count"])
-        lines.append(f"Whatever is true of all answers that remain is certain: here of {remaining}.")
+        lines.append(f"If only {remaining} remain, what they have in common is certain.")
     others = [f"- {sentence(d)}" for d in found[1:MOST_ROWS]]
     if len(found) > MOST_ROWS:
         others.append(f"- … and {len(found) - MOST_ROWS} more")

@@ -110,7 +110,7 @@ class Estimate(Tabled):
 
     @property
     def report_shares(self) -> Floats:
-        """How common each output is among the reports, weighted if there are weights; not an estimate of answers."""
+        """How often each report came in, weighted if there are weights. Not the estimate."""
         return self.uncertainty.report_shares
 
     @cached_property

@@ -47,6 +47,8 @@ PAGES = {
     "design": "choosing.md",
     "privatize": "tutorial-csv.md",
     "estimate": "estimate.md",
+    "round": "estimate.md",
+    "change": "estimate.md",
     "regress": "estimate.md",
     "plan": "choosing.md",
     "audit": "audit.md",

@@ -126,8 +126,8 @@ def rehearse(
 ) -> None:
     """Show the results of simulated people, marked as a test, before you ask anybody.
 
-    The survey is filled in a copy that is gone afterwards. The copy has another id and other texts, so the store of the
-    survey takes no report to it.
+    A copy of the survey is filled, and is gone afterwards. It has another id and other texts, so the store of the
+    survey takes none of its reports.
 
     Parameters
     ----------

@@ -204,7 +204,7 @@ def check(survey: str, *, output: Output) -> None:
 def texts(*, output: str, language: str = "en", overwrite: bool = False) -> None:
     """Write the sentences of the respondents' page in a file, to translate or review.
 
-    Name the file in the survey: catalogues = { sw = "sw.json" }. Write your name as "reviewed" when they are right.
+    Name the file in the survey: catalogues = { sw = "sw.json" }. When they are right, write your name as "reviewed".
 
     Parameters
     ----------

@@ -131,7 +131,8 @@ class Audit:
     def guesses(self) -> Guesses:
         """The likeliest answer of each row."""
         if self.blocks is None or self.answers is None:
-            return Guesses(self.prior.probabilities, self._labels)
+            names = common_labels(self.prior.labels, self.mechanism.inputs)
+            return Guesses(self.prior.probabilities, names)
         best = self.blocks.likeliest(self.answers)
         labels = tuple(self.answers.labels[i] for i in best.tolist())
         return Guesses(self.answers.probabilities[best], labels)
@@ -268,10 +269,6 @@ class Audit:
         `worst_case` gives its chances in any case.
         """
         return worst_attribute(self.prior, self.mechanism, self.worst_case.report)
-
-    @property
-    def _labels(self) -> tuple[Hashable, ...]:
-        return common_labels(self.prior.labels, self.mechanism.inputs)
 
     def to_dict(self) -> dict[str, Any]:
         """All figures as plain numbers, strings and lists; None stands for an infinite figure."""

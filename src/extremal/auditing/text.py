@@ -28,7 +28,8 @@ class Cells(NamedTuple):
 def markdown_table(cells: Cells) -> str:
     """The table in Markdown."""
     rows = [cells.head, ["---"] * len(cells.head), *cells.rows]
-    return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
+    cells = ((" ".join(cell.split()).replace("|", "\\|") for cell in row) for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 
 def html(text: str, *tables: Cells) -> str:
@@ -39,10 +40,6 @@ def html(text: str, *tables: Cells) -> str:
         cells += ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
         found.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>")
     return "".join(found)
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
 
 
 def inert(text: str) -> str:

@@ -139,12 +139,18 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         chosen = self._private(names)
         unknown = self._unknown(chosen)
         who = self._who
-        ids = who(X) if callable(who) else _column(data, names, who)
+        ids = (
+            who(X)
+            if callable(who)
+            else data[:, names.index(who)]
+            if isinstance(data, np.ndarray)
+            else data[who]
+        )
         keyed = replace(self._keyed, key=self._keyed.secret, ids=ids)  # read once
         if not isinstance(data, np.ndarray):
             allowed = self.allow_true_answers
             reports = privatize(data, chosen, keyed=keyed, unknown_as=unknown, allow_true_answers=allowed)
-            return reports if callable(who) else _without(reports, who)
+            return reports if callable(who) else eager_frame(reports).drop(who).to_native()
         columns = []
         for j in self.kept_:
             name = names[j]
@@ -263,14 +269,6 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
                 given=shown(found),
             )
         return [check_columns_name(name) for name in names]
-
-
-def _column(data: Any, names: list[Any], name: Any) -> Any:
-    return data[:, names.index(name)] if isinstance(data, np.ndarray) else data[name]
-
-
-def _without(frame: Any, name: Any) -> Any:
-    return eager_frame(frame).drop(name).to_native()
 
 
 def _joined(columns: list[Any], rows: int) -> Any:

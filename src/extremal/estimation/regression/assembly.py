@@ -227,7 +227,7 @@ class Assembly:
             others = len(assembly.configurations) - 1
             back = scipy.linalg.block_diag(back, np.kron(np.eye(others), inverse))
             parameters += tuple(
-                Parameter("private", _single(labels), name)
+                Parameter("private", labels[0] if len(labels) == 1 else labels, name)
                 for labels in assembly.configurations[1:]
                 for name in assembly.covariate_names
             )
@@ -263,10 +263,6 @@ class Prepared:
     parameters: tuple[Parameter, ...]
     contrast: Floats
     assembly: Assembly
-
-
-def _single(labels: tuple[Any, ...]) -> Any:
-    return labels[0] if len(labels) == 1 else labels
 
 
 def _with_constant(assembly: Assembly) -> Assembly:

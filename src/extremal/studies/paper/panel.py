@@ -114,7 +114,10 @@ def markdown(panels: Sequence[Panel], seconds: Sequence[float], seed: int) -> st
         "",
         "| part | checks passed | errata confirmed | seconds |",
         "|---|---|---|---|",
-        *(_row(panel, time) for panel, time in zip(panels, seconds, strict=True)),
+        *(
+            f"| {panel.title} | {' | '.join(_passed(panel.checks))} | {time:.2f} |"
+            for panel, time in zip(panels, seconds, strict=True)
+        ),
         "",
         "`pass`: the number found agrees with the stated one within the tolerance. `erratum`: the paper's text "
         "states what the evidence found contradicts. `FAIL`: neither.",
@@ -136,10 +139,6 @@ def _passed(checks: Sequence[PaperCheck]) -> list[str]:
     """How many checks passed, and how many errata, "3 of 3"; nothing where there are none."""
     kinds = ([c.passed for c in checks if c.erratum == errata] for errata in (False, True))
     return [f"{sum(found)} of {len(found)}" if found else "" for found in kinds]
-
-
-def _row(panel: Panel, seconds: float) -> str:
-    return f"| {panel.title} | {' | '.join(_passed(panel.checks))} | {seconds:.2f} |"
 
 
 def _section(panel: Panel) -> list[str]:

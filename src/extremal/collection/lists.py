@@ -23,19 +23,17 @@ from .tables import Section, is_number, read_text
 if TYPE_CHECKING:
     from .survey import Question
 
-SAID_BY_FILE = (
-    *(
-        "answers",
-        "answer_texts",
-        "brackets",
-        "prior",
-        "counts",
-        "mechanism",
-        "purpose",
-        "between",
-        "required",
-    ),
-)
+SAID_BY_FILE = [
+    "answers",
+    "answer_texts",
+    "brackets",
+    "prior",
+    "counts",
+    "mechanism",
+    "purpose",
+    "between",
+    "required",
+]
 MOST_LISTED = 50_000  # answers: they are verified and searched on phones
 LARGEST_FILE = 1 << 24  # bytes
 LONGEST = 200  # characters of an answer

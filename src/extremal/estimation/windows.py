@@ -6,11 +6,8 @@ limits for the binomial, transformed, are limits for the share that hold for eve
 of answers are means over reports of a number that each report has, so their standard errors are those of a mean. Codes
 that are no answer have a share of 0. So how many of them a set holds is noise that is known, and a group takes as much
 of it into its number as makes all answers together exactly 1: for large groups the error is several times smaller.
-
-The mean of numbers within a range, of which nothing else is known.
-
-With many of each kind the interval is the mean plus and minus a quantile times its standard error. With few it is the
-one that holds for every number of reports (Bentkus' inequality, module intervals).
+Where there are many of each number, the interval of a group is its mean plus and minus a quantile times its standard
+error. Where there are few it is one that holds for every number of reports (Bentkus' inequality, module intervals).
 """
 
 from __future__ import annotations
@@ -84,9 +81,6 @@ def _spread(values: Floats, times: Ints, mean: float, within: Range, error: floa
     return Spread(mean_, low, high, least, largest, center, bound)
 
 
-Numbers = NDArray[np.int64]
-
-
 @one_thread
 def estimate_windows(
     windows: Windows,
@@ -150,14 +144,14 @@ def estimate_windows(
     )
 
 
-def _uneven(windows: Windows, steps: Numbers) -> float:
+def _uneven(windows: Windows, steps: Ints) -> float:
     """How likely some step is drawn as often or as rarely, at most: whatever the answers are, all are alike."""
     kinds, drawn = windows.layout.steps, np.unique(steps, return_counts=True)[1]
     drawn = np.append(drawn, 0) if len(drawn) < kinds else drawn
     return _misfit(drawn, kinds, len(steps), 1 / kinds, 1 / kinds)
 
 
-def _misfit(counts: Numbers, kinds: int, n: int, own: float, other: float) -> float:
+def _misfit(counts: Ints, kinds: int, n: int, own: float, other: float) -> float:
     """How likely one of so many counts is as far beyond what shares of 0 and 1 lead to, at most."""
     from scipy.special import bdtr, bdtrc
 
@@ -228,7 +222,7 @@ def estimate_window_groups(
     )
 
 
-def split(windows: Windows, reports: Any) -> tuple[Numbers, Numbers]:
+def split(windows: Windows, reports: Any) -> tuple[Ints, Ints]:
     """The starts and the steps of reports."""
     raw = _whole_numbers(reports)
     most = windows.reports
@@ -259,7 +253,7 @@ def _whole_numbers(reports: Any) -> NDArray[Any]:
     return raw
 
 
-def numbers_of(windows: Windows, labels: Labels) -> Numbers:
+def numbers_of(windows: Windows, labels: Labels) -> Ints:
     """The numbers of these answers."""
     if windows.alphabet is None:
         found = [x if isinstance(x, int | np.integer) and 0 <= x < windows.answers else -1 for x in labels]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._common.types import Ints
 from ..draw import kernel
 from ..draw.arrays import Draws
 from ..draw.columns import label_rows
@@ -25,8 +25,6 @@ from ..draw.order import warn_if_numbers_ordered
 from ..draw.sampler import CHUNK, Fill, Integers, keystream
 from ..errors import ValuesError
 from .steps import Steps
-
-Numbers = NDArray[np.int64]
 
 STEP_PURPOSE = b"extremal-window-step-1\0"
 
@@ -50,7 +48,7 @@ class Places:
             return self.outside
         return self.inside + (place < self.extra)
 
-    def draw(self, words: Integers) -> Numbers:
+    def draw(self, words: Integers) -> Ints:
         """The place for each word: its last two bits are not used."""
         u = words >> np.uint64(2)
         first = self.extra * (self.inside + 1)
@@ -65,14 +63,14 @@ class Places:
             place[last] = np.uint64(self.size) + (u[last] - np.uint64(second)) // np.uint64(self.outside)
         return place.astype(np.int64)
 
-    def report(self, codes: Numbers, steps: Integers, words: Integers) -> Numbers:
+    def report(self, codes: Ints, steps: Integers, words: Integers) -> Ints:
         """step · p + start for each answer's number and two words."""
         step = (steps % np.uint64(self.layout.steps)).astype(np.int64)
         start = (codes - self.layout.numbers(step, self.draw(words))) % self.layout.prime
         return np.asarray(step * self.layout.prime + start)
 
 
-def draw_windows(places: Places, digest: bytes, codes: Numbers, draws: Draws) -> Numbers:
+def draw_windows(places: Places, digest: bytes, codes: Ints, draws: Draws) -> Ints:
     """A report for each number of an answer, with words from a secure source or from a key and ids."""
     kernel.check_drawing(keystream)
     randomness = draws.randomness()
@@ -90,14 +88,14 @@ def draw_windows(places: Places, digest: bytes, codes: Numbers, draws: Draws) ->
     return out
 
 
-def _fill(randomness: Randomness, digest: bytes, blocks: Integers | None, codes: Numbers) -> Fill:
+def _fill(randomness: Randomness, digest: bytes, blocks: Integers | None, codes: Ints) -> Fill:
     if randomness.key is None:
         return randomness.source.stream(len(codes))
     rows = codes.astype(np.uint32)
     return randomness.keyed(digest, blocks, np.arange(len(rows), dtype=np.uint64), rows)
 
 
-def answer_numbers(alphabet: Any, answers: int, values: Any) -> Numbers:
+def answer_numbers(alphabet: Any, answers: int, values: Any) -> Ints:
     """The number of every answer: its place among the labels, or itself where there are no labels."""
     if alphabet is not None:
         column = as_column(alphabet, values)

@@ -55,7 +55,7 @@ def write(path: Path = REFERENCE) -> None:
     ]
     ARENA.write_text("[\n" + ",\n".join(found) + "\n]\n", encoding="utf-8")
     _between(ROOT / "docs" / "results.md", "figures", markdown(path))
-    for table in arena().split("\n\n"):
+    for table in arena(ARENA).split("\n\n"):
         _between(ROOT / "docs" / "compared.md", "arena " + table[11:14], table)
 
 

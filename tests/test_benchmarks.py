@@ -226,3 +226,35 @@ def test_the_tables_beside_other_protocols_are_those_of_the_figures_of_the_pictu
     assert 1.9 < best / ours < 2.15
     readme = (BENCHMARKS.parent / "README.md").read_text(encoding="utf-8")
     assert "at the same limit the factor is about 2 at ε = 1" in " ".join(readme.split())
+
+
+def test_tables_of_a_run_are_written_between_the_marks_of_the_pages_and_nowhere_else(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import table
+
+    result = loaded(table.REFERENCE)
+    for notion in ("PML", "LDP"):
+        rows = [row for row in loaded(table.ARENA) if row["notion"] == notion]
+        title = f"Squared error of shares, times people, at equal {notion}"
+        result["tables"] = [t for t in result["tables"] if t["title"] != title] + [
+            {"title": title, "rows": rows}
+        ]
+    (tmp_path / "run.json").write_text(json.dumps(result), encoding="utf-8")
+    (tmp_path / "docs").mkdir()
+    pages = {
+        name: (table.ROOT / "docs" / name).read_text(encoding="utf-8")
+        for name in ("results.md", "compared.md")
+    }
+    for name, text in pages.items():
+        (tmp_path / "docs" / name).write_text(text.replace("| party of", "| old of"), encoding="utf-8")
+    figures = loaded(table.ARENA)
+    monkeypatch.setattr(table, "ROOT", tmp_path)
+    monkeypatch.setattr(table, "ARENA", tmp_path / "arena.json")
+    table.write(tmp_path / "run.json")
+    assert loaded(tmp_path / "arena.json") == figures
+    written = {name: (tmp_path / "docs" / name).read_text(encoding="utf-8") for name in pages}
+    assert written["compared.md"] == pages["compared.md"]
+    assert table.markdown(tmp_path / "run.json").strip() in written["results.md"]
+    begin, end = "<!-- figures -->", "<!-- figures:end -->"
+    assert written["results.md"].partition(begin)[0] == pages["results.md"].partition(begin)[0]
+    assert written["results.md"].partition(end)[2] == pages["results.md"].partition(end)[2]

@@ -168,27 +168,40 @@ def test_a_host_that_rebuilds_the_element_at_every_event_gets_one_report(visit):
     assert fields(page)["drinks"] == str(record["report"])
 
 
-def test_a_host_that_changes_the_mechanism_during_a_draw_gets_no_report_from_the_other(visit):
-    """Its page can make the browser's store wait, as it is of the same site; what people read was of the first one."""
-    page, inside = visit()
-    inside.press("button", "Go to the answers")
-    inside.press("radio", "once")
-    page.evaluate("""() => new Promise((held) => {
-        indexedDB.open("extremal", 1).onsuccess = ({ target: { result: database } }) => {
-            const store = database.transaction("kept", "readwrite").objectStore("kept");
-            const wait = () => {
-                held();
-                if (window.released) database.close();
-                else store.get("all").onsuccess = wait;
-            };
-            wait();
+HOLD = """() => new Promise((held) => {
+    indexedDB.open("extremal", 1).onsuccess = ({ target: { result: database } }) => {
+        const store = database.transaction("kept", "readwrite").objectStore("kept");
+        const wait = () => {
+            held();
+            if (window.released) database.close();
+            else store.get("all").onsuccess = wait;
         };
-    })""")
-    inside.press("button", "Draw my report")
+        wait();
+    };
+})"""  # the browser's store, which a page of the same site can make wait
+
+
+@pytest.mark.parametrize("when", ["before the answers", "before the draw", "during the draw"])
+def test_a_host_that_changes_the_mechanism_gets_no_report_from_one_of_which_nobody_has_read(visit, when):
+    page, inside = visit()
+    inside.wait("button", "Go to the answers")
+    if when != "before the answers":
+        inside.press("button", "Go to the answers")
+        inside.press("radio", "once")
+    page.evaluate(HOLD)
+    if when == "during the draw":
+        inside.press("button", "Draw my report")
     page.evaluate("document.querySelector('extremal-question').setAttribute('mechanism', '/other.json')")
     page.wait_for_timeout(500)  # for the other mechanism to be there, if it is to come in between
+    if when == "before the answers":
+        inside.press("button", "Go to the answers")
+        assert inside.find("radio") is None
+    if when == "before the draw":
+        inside.press("radio", "once")
+        inside.press("button", "Draw my report")
     page.evaluate("window.released = true")
     inside.wait("button", "Go to the answers")
+    page.wait_for_timeout(200)
     assert kept(page) == {}
     assert of(page, "value") == ""
 

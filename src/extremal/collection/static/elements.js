@@ -274,6 +274,12 @@ export class ExtremalQuestion extends Field {
     for (const input of this.#inputs()) input.checked = false;
   };
 
+  /** An action that does nothing once the page has set something else: what people read was of what was before. */
+  #still(action) {
+    const round = this.#round;
+    return () => (round === this.#round ? action() : undefined);
+  }
+
   #inputs() {
     return [...this.#box.root.querySelectorAll("input")];
   }
@@ -373,8 +379,8 @@ export class ExtremalQuestion extends Field {
       ...(others ? [make("p", { part: "others" }, say("others"))] : []),
       make("ul", { part: "words" }, ...lines.map((line) => make("li", {}, line))),
       ...(link ? [make("p", {}, make("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, say("respondents")))] : []),
-      button(say("start"), () => this.#ask()),
-      button(say("skip"), () => this.#skip(), "quiet"),
+      button(say("start"), this.#still(() => this.#ask())),
+      button(say("skip"), this.#still(() => this.#skip()), "quiet"),
     );
   }
 
@@ -399,12 +405,12 @@ export class ExtremalQuestion extends Field {
         make("legend", { part: "question", dir: "auto" }, given.text), ...rows),
       make("p", { part: "words" }, say("decide")),
       missing,
-      button(say("draw"), () => {
+      button(say("draw"), this.#still(() => {
         if (this.#inputs().some((input) => input.checked)) return this.#draw();
         missing.textContent = say("choose");
         return this.#inputs()[0].focus();
-      }),
-      button(say("skip"), () => this.#skip(), "quiet"),
+      })),
+      button(say("skip"), this.#still(() => this.#skip()), "quiet"),
     );
   }
 

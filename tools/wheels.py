@@ -3,9 +3,12 @@
     python tools/wheels.py [FOLDER]     the wheels for all platforms in a folder, dist if none is named
 
 A library for another processor runs under qemu-user-static (with Debian's libc6-arm64-cross), one for musl with
-Debian's musl, and one for Windows under wine. What could only be compiled is said. All must give the same answers as
-this machine's own library, which the tests of the package check. Do not leave musl installed where Spark runs: its
-Snappy then takes the wrong library.
+the loader of Debian's musl, and one for Windows under wine. What could only be compiled is said. All must give the same
+answers as this machine's own library, which the tests of the package check. Do not leave musl installed where Spark
+runs, because its Snappy then takes the wrong library. Without installing it:
+
+    apt-get download musl && dpkg -x musl_*.deb build/musl
+    MUSL=build/musl/lib/ld-musl-x86_64.so.1 make release
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from build_native import ROOT, WHEELS, ZIG, library_for, wanted
 
 ANSWERS = ROOT / "tools" / "known_answers.c"
 ARM = "/usr/aarch64-linux-gnu"  # the C library that qemu's programs load
+MUSL = str(Path(os.environ.get("MUSL", "/lib/ld-musl-x86_64.so.1")).absolute())  # musl's loader
 STARTS = {"win": b"MZ", "macosx": b"\xcf\xfa\xed\xfe"}  # of a library; others begin as ELF does
 
 
@@ -56,8 +60,8 @@ def runner(tag: str) -> list[str] | None:
         return []
     if tag == "manylinux_2_17_aarch64" and shutil.which("qemu-aarch64-static") and Path(ARM).exists():
         return ["qemu-aarch64-static", "-L", ARM]
-    if tag == "musllinux_1_2_x86_64" and Path("/lib/ld-musl-x86_64.so.1").exists():
-        return []
+    if tag == "musllinux_1_2_x86_64" and Path(MUSL).exists():
+        return [MUSL]
     if tag == "win_amd64" and (wine := shutil.which("wine64") or shutil.which("wine")):
         return [wine]
     return None

@@ -28,8 +28,8 @@ class Cells(NamedTuple):
 def markdown_table(cells: Cells) -> str:
     """The table in Markdown."""
     rows = [cells.head, ["---"] * len(cells.head), *cells.rows]
-    cells = ((" ".join(cell.split()).replace("|", "\\|") for cell in row) for row in rows)
-    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+    plain = ((" ".join(cell.split()).replace("|", "\\|") for cell in row) for row in rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in plain)
 
 
 def html(text: str, *tables: Cells) -> str:

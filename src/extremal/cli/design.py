@@ -113,7 +113,7 @@ def design(
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class KnownPrior:
     """What is known of the prior before a design, and from where."""
 
     priors: ex.Prior | ex.PriorSet
@@ -125,7 +125,7 @@ class Known:
 
 def _known(
     source: options.PriorOptions, learning: options.LearnOptions, robust: bool, confidence: float
-) -> Known:
+) -> KnownPrior:
     """The prior or the set of priors that was asked for, in one of three ways."""
     reports = learning.from_reports
     if reports:
@@ -134,7 +134,7 @@ def _known(
         told: Any = found.evidence
         count = sum(sum(stage.counts) for stage in told.stages)
         names = " and ".join("standard input" if name == "-" else os.path.basename(name) for name in reports)
-        return Known(
+        return KnownPrior(
             found, count, f"learned from {count} reports in {names}", (_assumed(learning, confidence),)
         )
     usual = vars(options.LearnOptions())
@@ -149,10 +149,10 @@ def _known(
         number = len(split_labels(source.labels))  # the shares mean nothing, the labels do
         named = learn(replace(source, prior=",".join([f"1/{number}"] * number))).prior
         said = "unknown: epsilon holds for every prior, and the design is best for this one"
-        return Known(ex.PriorSet.at_least(named.labels, 0), None, said)
+        return KnownPrior(ex.PriorSet.at_least(named.labels, 0), None, said)
     learned = learn(source, NO_PRIOR)
     priors = learned.prior_set(confidence) if robust else learned.prior
-    return Known(priors, learned.observations, origin(source, learned.observations), data=source.data)
+    return KnownPrior(priors, learned.observations, origin(source, learned.observations), data=source.data)
 
 
 def _assumed(learning: options.LearnOptions, confidence: float) -> str:
@@ -192,7 +192,7 @@ def _design(
 class DesignResult:
     """A design, its mechanism, and what to know before it is used."""
 
-    known: Known
+    known: KnownPrior
     utility: str
     made: ex.Design
     certified: ex.Certified

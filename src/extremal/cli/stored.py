@@ -41,7 +41,7 @@ class Beside:
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class ColumnEstimated:
     """What the reports in one column tell: no tables if nobody answered."""
 
     name: str
@@ -60,7 +60,7 @@ class StoreEstimated:
 
     source: str
     reports: StoredReports
-    columns: list[Column]
+    columns: list[ColumnEstimated]
 
     def records(self) -> list[dict[str, Any]]:
         """All tables as one."""
@@ -142,7 +142,7 @@ def estimate_store(
     return StoreEstimated(source, reports, columns)
 
 
-def _list_column(reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any]) -> Column:
+def _list_column(reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any]) -> ColumnEstimated:
     """The most frequent answers to a question with a list, or all, and its groups."""
     from extremal.collection.lists import list_tables
 
@@ -153,16 +153,18 @@ def _list_column(reports: StoredReports, part: Part, beside: Beside, how: dict[s
         )
     values = [value for value in reports.columns([part.column])[part.column] if value is not None]
     if not values:
-        return Column(part.column, [], [f"nobody answered ({len(reports.rows)} left it out)"], [])
+        return ColumnEstimated(part.column, [], [f"nobody answered ({len(reports.rows)} left it out)"], [])
     with progress(f"estimating {part.column}"):
         assert isinstance(part.mechanism, ex.large.Windows)
         found = list_tables(part.mechanism, values, part.groups, how["confidence"], beside.top or MOST_SHOWN)
-    return Column(part.column, found, [show.sentence(table.warning) for table in found if table.warning], [])
+    return ColumnEstimated(
+        part.column, found, [show.sentence(table.warning) for table in found if table.warning], []
+    )
 
 
 def _estimated(
     reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any], stages: bool
-) -> Column:
+) -> ColumnEstimated:
     from extremal.collection.published import mechanisms_of
     from extremal.collection.results import tables
     from extremal.estimation.sample import store_table
@@ -182,7 +184,7 @@ def _estimated(
             pairs.append((mechanism, _named(table, others, reports)))
             drew.append(", ".join(numbers))
     if not pairs:
-        return Column(part.column, [], [f"nobody answered ({len(reports.rows)} left it out)"], [])
+        return ColumnEstimated(part.column, [], [f"nobody answered ({len(reports.rows)} left it out)"], [])
     by = beside.by[0] if beside.by is not None and len(beside.by) == 1 else beside.by
     with progress(f"estimating {part.column}"):
         given: Any = {"sample": beside.sample, **how}
@@ -196,7 +198,7 @@ def _estimated(
     warnings = [show.sentence(note) for note in found.notes() if "WARNING" in note]
     shares_of_answers = part.groups is None and isinstance(part.mechanism, ex.Certified)  # not in the clear
     notes = advice.estimated(found) if shares_of_answers else []
-    return Column(part.column, shown, warnings, notes, found.drift, each)
+    return ColumnEstimated(part.column, shown, warnings, notes, found.drift, each)
 
 
 def _named(table: NamedColumns, others: list[str], reports: StoredReports) -> NamedColumns:

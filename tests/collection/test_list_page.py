@@ -12,6 +12,7 @@ from tests.support.survey_site import TRACES, serving, survey
 
 TOWNS = [
     *("Łódź", "مكة المكرمة", "東京", "Lyon", "Nice", "Venice", "O'Fallon, MO", "I prefer not to say"),
+    *("Θεσσαλονίκη", "كرمانشاه", "İzmir"),
     *(f"Neustadt {k} an der Donaudampfschifffahrtsstraße" for k in range(90)),
 ]
 ALSO = [["Lodz"], ["Mecca", "Mekka"], ["Tokyo"], ["Lugdunum", "Lione"], ["Nizza"], *([] for _ in TOWNS[5:])]
@@ -56,6 +57,10 @@ def field(page):
         ("LIONE", ["Lyon (Lione)"]),
         ("nice", ["Nice", "Venice"]),
         ("مكة", ["مكة المكرمة"]),
+        ("ΘΕΣ", ["Θεσσαλονίκη"]),  # which is small as θες
+        ("کرمان", ["كرمانشاه"]),  # on a Persian keyboard
+        ("izmir", ["İzmir"]),
+        ("مكه", ["مكة المكرمة"]),
         ("mekka", ["مكة المكرمة (Mekka)"]),
         ("東", ["東京"]),
         ("mo ofallon", []),

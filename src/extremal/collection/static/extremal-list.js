@@ -176,11 +176,13 @@ function primitiveRoot(p) {
 // ---- Asking for one of thousands of answers
 
 const SHOWN = 50; // answers found that are shown
-const LETTERS = { ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d", þ: "th", ı: "i" }; // which have no accent to lose
+const LETTERS = { // which have no accent to lose, or another form or keyboard
+  ß: "ss", æ: "ae", œ: "oe", ø: "o", ł: "l", đ: "d", ð: "d", þ: "th", ı: "i", ς: "σ", ی: "ي", ى: "ي", ک: "ك", ة: "ه",
+};
 
 /** A text as it is searched for: without accents, case and signs between words. */
 export function folded(text) {
-  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[ßæœøłđðþı]/g, (letter) => LETTERS[letter])
+  return text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[ßæœøłđðþıςیىکة]/g, (letter) => LETTERS[letter])
     .replace(/[^\p{L}\p{N}]+/gu, " ").trim();
 }
 

@@ -44,19 +44,19 @@ def markdown(path: Path = REFERENCE) -> str:
 def write(path: Path = REFERENCE) -> None:
     """The pages with the tables of a run, and the figures of the picture."""
     run = json.loads(path.read_text(encoding="utf-8"))
-    found = [
-        json.dumps(
-            {"notion": table["title"][-3:], **{key: row[key] for key in ("prior", "epsilon", "labels")}}
-            | {"errors": {name: float(f"{error:.4g}") for name, error in row["errors"].items()}}
-        )
+    rows = [
+        {"notion": table["title"][-3:], **{key: row[key] for key in ("prior", "epsilon", "labels")}}
+        | {"errors": {name: float(f"{error:.4g}") for name, error in row["errors"].items()}}
         for table in run["tables"]
         if table["title"].startswith("Squared error of shares, times people")
         for row in table["rows"]
     ]
-    ARENA.write_text("[\n" + ",\n".join(found) + "\n]\n", encoding="utf-8")
-    _between(ROOT / "docs" / "results.md", "figures", markdown(path))
-    for table in arena(ARENA).split("\n\n"):
-        _between(ROOT / "docs" / "compared.md", "arena " + table[11:14], table)
+    figures, tables = markdown(path), beside_clients(rows)  # both before anything is written
+    text = ",\n".join(map(json.dumps, rows))
+    ARENA.write_text(f"[\n{text}\n]\n", encoding="utf-8")
+    _between(ROOT / "docs" / "results.md", "figures", figures)
+    for notion, table in tables.items():
+        _between(ROOT / "docs" / "compared.md", f"arena {notion}", table)
 
 
 def _between(page: Path, mark: str, text: str) -> None:
@@ -89,18 +89,22 @@ def gaps(run: dict[str, Any]) -> list[str]:
 
 
 def arena(path: Path = ARENA) -> str:
-    """Squared errors of the shares, times people: ours and those of the best client, the smaller in bold."""
-    rows = json.loads(path.read_text(encoding="utf-8"))
+    """Both tables of `beside_clients`."""
+    return "\n\n".join(beside_clients(json.loads(path.read_text(encoding="utf-8"))).values()) + "\n"
+
+
+def beside_clients(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Squared errors of the shares, times people, by notion: ours and the best client's, the smaller in bold."""
     cells = {(row["notion"], row["prior"], row["epsilon"]): _beside(row["errors"]) for row in rows}
     levels = sorted({row["epsilon"] for row in rows})
-    parts = []
+    found = {}
     for notion in ("PML", "LDP"):
         head = f"| at equal {notion} | " + " | ".join(f"ε = {level:g}" for level in levels) + " |"
         lines = [
             f"| {prior} | " + " | ".join(cells[notion, prior, e] for e in levels) + " |" for prior in SHOWN
         ]
-        parts.append("\n".join([head, "|---" * (len(levels) + 1) + "|", *lines]))
-    return "\n\n".join(parts) + "\n"
+        found[notion] = "\n".join([head, "|---" * (len(levels) + 1) + "|", *lines])
+    return found
 
 
 def _beside(errors: dict[str, float]) -> str:

@@ -8,7 +8,7 @@ import pytest
 import extremal as ex
 from extremal.model.lift_sets import SetLifts
 from extremal.optimization.effort import Effort
-from extremal.optimization.masters.classes import AlikeMaster, arranged
+from extremal.optimization.masters.classes import ClassMaster, arranged
 from extremal.optimization.oracles.nested.pricing import NestedPricer, SumLattice
 from extremal.optimization.set_levels import robust_vertices
 from tests.support.solving import design_by
@@ -46,7 +46,7 @@ def test_a_solution_over_classes_is_spread_over_all_symbols():
     pi, classes = priors.nominal.probabilities, SetLifts(priors, 1.0).classes
     columns = robust_vertices(priors, 2.0)
     gains = ex.mutual_information.f(columns) @ pi
-    master = AlikeMaster(pi, 0.0, 2.0, 1.0, classes)
+    master = ClassMaster(pi, 0.0, 2.0, 1.0, classes)
     kept = master.add(columns, gains)
     assert kept == len(np.unique(np.round(arranged(columns, classes), 9), axis=0)) < len(columns)
     solution = master.solve()

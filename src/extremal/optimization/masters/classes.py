@@ -9,15 +9,13 @@ The same holds for a set of priors that does not change when two symbols are exc
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
 
 from ..._common.types import Floats, Ints
 from .linear import ATTEMPTS, Master
 
 
-class MeansMaster(Master, ABC):
+class ClassMaster(Master):
     """The master program over class means. Columns come in and go out as lifts of the symbols, as in a Master."""
 
     def __init__(self, pi: Floats, low: float, high: float, scale: float, classes: Ints) -> None:
@@ -25,6 +23,25 @@ class MeansMaster(Master, ABC):
         self.masses = pi
         self.classes = classes
         self.sizes = np.bincount(classes)
+        self.whole = np.zeros((0, len(pi)))  # the columns themselves
+
+    @property
+    def columns(self) -> Floats:
+        """The columns added so far."""
+        return self.whole
+
+    def add(self, lifts: Floats, gains: Floats) -> int:
+        """Add the columns that differ from all others in more than the order of equal symbols."""
+        lifts = arranged(lifts, self.classes)
+        new = self._unseen(self._keys(lifts, np.round(lifts, 9) + 0.0))
+        lifts, member = lifts[new], np.eye(len(self.sizes))[self.classes]
+        full, low = lifts >= self.high, self.low
+        between = np.where(full, 0.0, lifts - low) @ member
+        self.whole = np.concatenate((self.whole, lifts))
+        self._append(
+            low + (self.high - low) * (full @ member) / self.sizes + between / self.sizes, gains[new]
+        )
+        return len(new)
 
     def used(self, weights: Floats) -> tuple[Floats, Floats]:
         """Columns over all symbols, and weights, that hold every row to full precision: at most one for each symbol."""
@@ -38,9 +55,16 @@ class MeansMaster(Master, ABC):
         solution = whole.solve(ATTEMPTS[1:])  # nothing to maximise: dual simplex is faster
         return whole.used(whole.refine(solution).weights)
 
-    @abstractmethod
     def _spread(self, column: int, weight: float) -> tuple[Floats, Floats]:
         """The column moved around every class as t runs from 0 to 1, by floor(t m) symbols in a class of m."""
+        lifts = self.whole[column]
+        groups = [np.flatnonzero(self.classes == k) for k in range(len(self.sizes))]
+        moved = np.array([len(g) for g in groups if np.ptp(lifts[g]) > 0], dtype=np.int64)
+        middle, lengths = turns(moved)
+        spread = np.empty((len(middle), len(lifts)))
+        for symbols in groups:
+            spread[:, symbols] = lifts[symbols][places(middle, len(symbols))]
+        return spread, weight * lengths
 
     def _dual(self, u: Floats) -> Floats:
         return np.asarray((super()._dual(u) / self.sizes)[self.classes])
@@ -59,51 +83,6 @@ def places(middle: Floats, m: int) -> Ints:
     return np.asarray((np.arange(m) - np.floor(middle * m)[:, None].astype(np.int64)) % m)
 
 
-class ClassMaster(MeansMaster):
-    """The one for columns of two levels and a partial symbol, of which it keeps how many of a class are full."""
-
-    def __init__(self, pi: Floats, low: float, high: float, scale: float, classes: Ints) -> None:
-        super().__init__(pi, low, high, scale, classes)
-        self.held = np.zeros((0, len(self.sizes)), dtype=np.int64)  # full symbols of each class
-        self.partial = np.zeros(0, dtype=np.int64)  # class of the partial symbol, -1: none
-        self.rest = np.zeros(0)  # its lift
-
-    def add(self, lifts: Floats, gains: Floats) -> int:
-        """Add the columns that differ from all others in how many symbols of which class they hold."""
-        member = np.eye(len(self.sizes))[self.classes]
-        full = lifts >= self.high
-        some = (lifts > self.low) & ~full
-        held = np.rint(full @ member).astype(np.int64)
-        where = np.where(some.any(axis=1), some.argmax(axis=1), 0)
-        partial = np.where(some.any(axis=1), self.classes[where], -1)
-        rest = lifts[np.arange(len(lifts)), where]
-        new = self._unseen([row.tobytes() for row in np.column_stack((held, partial))])
-        held, partial, rest = held[new], partial[new], rest[new]
-        means = self.low + (self.high - self.low) * held / self.sizes
-        rows = np.flatnonzero(partial >= 0)
-        means[rows, partial[rows]] += (rest[rows] - self.low) / self.sizes[partial[rows]]
-        self.held = np.concatenate((self.held, held))
-        self.partial = np.concatenate((self.partial, partial))
-        self.rest = np.concatenate((self.rest, rest))
-        self._append(means, gains[new])
-        return len(new)
-
-    def _spread(self, column: int, weight: float) -> tuple[Floats, Floats]:
-        """Every symbol of a class is full, and partial, for equally long."""
-        held, partial = self.held[column], self.partial[column]
-        moved = ((held > 0) & (held < self.sizes)) | (np.arange(len(held)) == partial)
-        middle, lengths = turns(self.sizes[moved])
-        lifts = np.full((len(middle), len(self.masses)), self.low)
-        for k, m in enumerate(self.sizes):
-            symbols = np.flatnonzero(self.classes == k)
-            place = places(middle, m)
-            lifts[:, symbols] = np.where(place < held[k], self.high, self.low)
-            if k == partial:
-                there, at = np.nonzero(place == held[k])
-                lifts[there, symbols[at]] = self.rest[column]
-        return lifts, weight * lengths
-
-
 def arranged(lifts: Floats, classes: Ints) -> Floats:
     """Columns, given as rows, with the lifts of each class in descending order."""
     order = np.lexsort((-lifts, np.broadcast_to(classes, lifts.shape)))
@@ -111,36 +90,3 @@ def arranged(lifts: Floats, classes: Ints) -> Floats:
     result = np.empty_like(lifts)
     result[:, np.argsort(classes, kind="stable")] = sorted_lifts
     return result
-
-
-class AlikeMaster(MeansMaster):
-    """The one for columns of any levels, which it keeps whole."""
-
-    def __init__(self, pi: Floats, low: float, high: float, scale: float, classes: Ints) -> None:
-        super().__init__(pi, low, high, scale, classes)
-        self.whole = np.zeros((0, len(pi)))  # the columns themselves
-
-    @property
-    def columns(self) -> Floats:
-        """The columns added so far."""
-        return self.whole
-
-    def add(self, lifts: Floats, gains: Floats) -> int:
-        """Add the columns that differ from all others in more than the order of equal symbols."""
-        lifts = arranged(lifts, self.classes)
-        new = self._unseen([row.tobytes() for row in np.round(lifts, 9) + 0.0])
-        means = lifts[new] @ (np.eye(len(self.sizes))[self.classes] / self.sizes)
-        self.whole = np.concatenate((self.whole, lifts[new]))
-        self._append(means, gains[new])
-        return len(new)
-
-    def _spread(self, column: int, weight: float) -> tuple[Floats, Floats]:
-        """Every symbol of a class has each of its lifts for equally long."""
-        lifts = self.whole[column]
-        groups = [np.flatnonzero(self.classes == k) for k in range(len(self.sizes))]
-        moved = np.array([len(g) for g in groups if np.ptp(lifts[g]) > 0], dtype=np.int64)
-        middle, lengths = turns(moved)
-        spread = np.empty((len(middle), len(lifts)))
-        for symbols in groups:
-            spread[:, symbols] = lifts[symbols][places(middle, len(symbols))]
-        return spread, weight * lengths

@@ -92,13 +92,8 @@ class Master:
         return self.lifts
 
     def add(self, lifts: Floats, gains: Floats) -> int:
-        """Add the columns that are new and say how many were.
-
-        A vertex is known by which symbols are full and which are empty, whatever rounding did to the partial one.
-        """
-        kinds = (lifts > self.low).astype(np.uint8) + (lifts >= self.high)
-        mixed = (kinds == 1).sum(axis=1) > 1
-        new = self._unseen([(lifts if mixed[k] else kinds)[k].tobytes() for k in range(len(lifts))])
+        """Add the columns that are new and say how many were."""
+        new = self._unseen(self._keys(lifts, lifts))
         self._append(lifts[new], gains[new])
         return len(new)
 
@@ -175,6 +170,13 @@ class Master:
         for _ in range(2):
             rho = np.maximum(rho + _least_squares(rows.T, ROWS - rho @ rows), 0.0)
         return used[rho > 0], rho[rho > 0]
+
+    def _keys(self, lifts: Floats, others: Floats) -> list[bytes]:
+        """What tells columns apart: of a vertex which symbols are full and which are empty, whatever rounding did to
+        the partial one; of others what is given for them."""
+        kinds = (lifts > self.low).astype(np.uint8) + (lifts >= self.high)
+        mixed = (kinds == 1).sum(axis=1) > 1
+        return [(others if mixed[k] else kinds)[k].tobytes() for k in range(len(lifts))]
 
     def _unseen(self, keys: list[bytes]) -> list[int]:
         """Which keys are neither known nor among those before them: twins make the program degenerate."""

@@ -14,7 +14,7 @@ from ....model.utility import Generator
 from ... import tuning
 from ...effort import Effort, Why
 from ...generate import Solution, relative_gap
-from ...masters.classes import AlikeMaster
+from ...masters.classes import ClassMaster
 from ...masters.linear import CLOSED, LinearSearch, Master, Utilities
 from ...set_levels import nested_sets
 from ..knapsack.oracle import merge
@@ -50,7 +50,7 @@ def started(
     scale = max(float(np.abs(mu(alone)).max()), 1e-300)
     high, classes = lifts.high, lifts.classes
     shared = alike and classes.max() + 1 < n
-    master = AlikeMaster(pi, 0.0, high, scale, classes) if shared else Master(pi, 0.0, high, scale)
+    master = ClassMaster(pi, 0.0, high, scale, classes) if shared else Master(pi, 0.0, high, scale)
     search = LinearSearch(effort=effort, aim=CLOSED * goal, pi=pi, mu=mu, master=master, tolerance=goal)
     columns.add(search, alone)
     columns.add(search, lifts.admissible(np.ones((n, n)) - np.eye(n)))

@@ -24,6 +24,9 @@ INTEGER, TEXT, BYTES, LARGE = 0, 1, 2, 3
 LONGEST_INTEGER = 600  # digits: Python reads no longer ones in every configuration
 KINDS = "must be integers, text or bytes"
 WRITTEN_INTEGER = re.compile(r"[+-]?[0-9]+")
+WRITTEN_FRACTION = re.compile(
+    r"\s*[+-]?[0-9]+\.0+\s*"
+)  # of an integer, as tables with missing integers are written
 
 REMEDY = (
     "a second report tells more than one; give every record an id of its own, and every wave an occasion "
@@ -64,6 +67,12 @@ def id_block(record: Any) -> bytes:
         record = record.item()
     if isinstance(record, int | str) and not isinstance(record, bool) and record != "":
         number = written_integer(record, "ids")
+        if isinstance(record, str) and WRITTEN_FRACTION.fullmatch(record):
+            raise _refused(
+                "must not be whole numbers that are written as fractions",
+                f"{record[:60]!r}: some readers make the number of it, others take it for text",
+                "write the number without its point, or a letter before it",
+            )
         if number is None:
             return hashlib.sha256(utf8(record, "ids")).digest()[:15] + bytes([TEXT])
         try:

@@ -78,7 +78,7 @@ def gaps(run: dict[str, Any]) -> list[str]:
             cells = []
             for level in EPSILONS:
                 found = [case["gap"] for case in cases if case["epsilon"] == level]
-                cells.append(f"{max(found):.1e} ({len(found)})" if found else "")
+                cells.append(f"{small(max(found))} ({len(found)})" if found else "")
             seconds = max(case["cpu_seconds"] for case in cases)
             lines.append(f"| {table['title'].partition(':')[0]} | {' | '.join(cells)} | {seconds:.1f} s |")
     if not lines:
@@ -118,10 +118,15 @@ def _beside(errors: dict[str, float]) -> str:
     return f"{bold[0]} / {bold[1]} {name[0]}"
 
 
-def _percent(gap: float) -> str:
-    """Rounded up to one digit, and never as a power of ten."""
+def small(gap: float) -> str:
+    """In per cent with two digits, if it is not very small."""
+    return "< 0.0001 %" if gap < 1e-6 else _percent(gap, 2)
+
+
+def _percent(gap: float, digits: int = 1) -> str:
+    """Rounded up to one digit, or more, and never as a power of ten."""
     exact = Decimal(100 * gap)
-    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted()), ROUND_CEILING):f} %"
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() + 1 - digits), ROUND_CEILING):f} %"
 
 
 def _optional(run: dict[str, Any]) -> Iterator[tuple[str, str, str]]:

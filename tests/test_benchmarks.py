@@ -203,7 +203,7 @@ def test_the_largest_gaps_of_a_run_are_those_of_its_tables(tiny, monkeypatch):
         for level in {row["epsilon"] for row in rows}:
             found = [row["gap"] for row in rows if row["epsilon"] == level]
             (line,) = [x for x in printed.splitlines() if x.startswith(f"| {title} |")]
-            assert f" {max(found):.1e} ({len(found)}) " in line
+            assert f" {table.small(max(found))} ({len(found)}) " in line
 
 
 def test_the_table_of_results_is_that_of_the_reference_run():

@@ -17,9 +17,7 @@ from .._common.types import Floats, Ints
 from .steps import Steps
 
 CELLS = 1 << 22  # members of sets that are looked at together, or numbers that are transformed together
-CONVOLVED = (
-    14.0  # what a step costs for each number below the prime, in members of sets that are counted instead
-)
+CONVOLVED = 10.0  # what a step costs for each number below the prime, as members of sets: two cores share it
 GROUPED = 1 << 10  # members of the sets of a step, from which on its numbers are looked up once
 WORKERS = min(2, os.cpu_count() or 1)  # of the two transforms of a step; each row's bits are the same
 

@@ -558,3 +558,42 @@ def test_reports_of_another_mechanism_are_not_repeated(folder):
     Path("r.csv").write_text("answer\n" + "PRIVATE\n" * 50)
     refuse(*LEARN, says="50 of 50")
     assert "PRIVATE" not in run(*LEARN).err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["design", "-e", "0.7", "--data", "survey.csv", "--column", "answer"],
+        ["design", "-e", "1", "--list", "survey.csv"],
+        ["estimate", "survey.csv", "--column", "answer", "--mechanism", "m.json"],
+        ["regress", "survey.csv", "answer ~ age", "--mechanism", "m.json"],
+        [
+            "change",
+            "target.csv",
+            "survey.csv",
+            "--column",
+            "answer",
+            "--id-column",
+            "id",
+            "--mechanism",
+            "m.json",
+        ],
+        ["tradeoff", "--data", "survey.csv", "--column", "answer"],
+        ["survey", "import", "survey.csv"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_no_output_takes_the_place_of_what_the_command_reads(folder, command):
+    Path("link.csv").symlink_to("survey.csv")
+    before = Path("survey.csv").read_bytes()
+    for name in ("survey.csv", "link.csv"):
+        refuse(*command, "--overwrite", "-o", name)
+    assert Path("survey.csv").read_bytes() == before
+
+
+def test_no_page_takes_the_place_of_the_mechanism_that_is_audited(folder):
+    before = Path("m.json").read_bytes()
+    refuse("audit", "m.json", "--report-file", "m.json", "--overwrite")
+    refuse("audit", "m.json", "-o", "m.json", "--overwrite")
+    refuse("certify", "m.json", "-o", "./m.json", "--overwrite")
+    assert Path("m.json").read_bytes() == before

@@ -146,8 +146,8 @@ def _check(
         options.only_with("--pairs", secret=pairs.secret, report=pairs.report, confidence=confidence)
     if page.report_file == "-":
         raise FileError("--report-file must be a file", given="-", remedy="e.g. --report-file page.html")
-    check_target(page.report_file, output.overwrite)
-    output.check()
+    check_target(page.report_file, output.overwrite, inputs=[source])
+    output.check(source, pairs.pairs)
     if output.target == "-" and markdown:
         raise taken_twice("-o - and --markdown")
     if pairs.pairs is not None and (output.target is not None or page.report_file is not None):

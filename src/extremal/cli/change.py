@@ -54,7 +54,7 @@ def change(
     --------
     extremal change wave1.csv wave2.csv --column answer --id-column id --mechanism mechanism.json
     """
-    output.check()
+    output.check(first, second, *mechanism)
     files, names = (first, second), _both(column, "--column")
     if "-" in files:
         raise FileError("waves must be files", given="-", remedy="a pipe can hold only one wave")

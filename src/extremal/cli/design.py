@@ -84,7 +84,8 @@ def design(
     """
     from extremal._common.checks import whole
 
-    output.check()
+    read = [source.data, source.counts, answers, *(learning.from_reports or []), *(learning.mechanism or [])]
+    output.check(*read)
     if answers is not None:
         from .lists import alone, design_list
 
@@ -317,7 +318,7 @@ def certify(
     """
     from extremal.model.leakage import check_protected
 
-    output.check()
+    output.check(source)
     try:
         found = read_mechanism(source)
         if isinstance(found, ex.large.Windows):

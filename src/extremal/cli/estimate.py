@@ -154,7 +154,7 @@ def estimate(
     """
     from extremal.collection.store import is_store
 
-    output.check()
+    output.check(*sources, *(reports.mechanism or []))
     groups = None if by is None else split_labels(by)
     if more.safe is not None and by is not None:
         raise OptionError("--safe and --by must not be combined", remedy="leave one of them out")

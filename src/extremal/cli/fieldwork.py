@@ -65,7 +65,7 @@ def import_form(
     from extremal.collection.survey import parse_survey
     from extremal.collection.xlsform import Wanted, read_xlsform
 
-    check_target(output, overwrite)
+    check_target(output, overwrite, inputs=[form])
     found = read_xlsform(form, Wanted(dict(_shares(text) for text in share or ()), epsilon))
     parse_survey(found.text, Path(output if output != "-" else "survey.toml"))
     write_text(output, found.text, overwrite)

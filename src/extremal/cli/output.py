@@ -42,9 +42,9 @@ class Output:
     as_json: bool = False
     holds: ClassVar[str] = "Table"
 
-    def check(self) -> None:
-        """Refuse what cannot be written, before any work is done."""
-        check_target(self.target, self.overwrite, self.as_json)
+    def check(self, *inputs: str | None) -> None:
+        """Refuse what cannot be written, or would replace one of the inputs, before any work is done."""
+        check_target(self.target, self.overwrite, self.as_json, inputs)
         check_table(self.target)
 
     def table(self, records: Records) -> None:
@@ -74,9 +74,9 @@ class MechanismOutput(Output):
 
     holds: ClassVar[str] = "Certified mechanism"
 
-    def check(self) -> None:
-        """Refuse what cannot be written, before any work is done."""
-        check_target(self.target, self.overwrite, self.as_json)
+    def check(self, *inputs: str | None) -> None:
+        """Refuse what cannot be written, or would replace one of the inputs, before any work is done."""
+        check_target(self.target, self.overwrite, self.as_json, inputs)
 
     def mechanism(self, certified: ex.Certified | ex.large.Windows) -> None:
         """Write the mechanism file, if a target was given."""
@@ -89,14 +89,17 @@ def taken_twice(given: str) -> FileError:
     return FileError("standard output can take one thing only", given=given, remedy="leave one of them out")
 
 
-def check_target(target: str | None, overwrite: bool, as_json: bool = False) -> None:
-    """Refuse a target that cannot be written, before any work is done."""
+def check_target(
+    target: str | None, overwrite: bool, as_json: bool = False, inputs: Sequence[str | None] = ()
+) -> None:
+    """Refuse a target that cannot be written, or is one of the inputs, before any work is done."""
     if target is None:
         return
     if target == "-":
         if as_json:
             raise taken_twice("-o - and --json")
         return
+    check_own_files(target, [name for name in inputs if name is not None], "what this command reads")
     files.check_target(target, overwrite, "the output")
 
 

@@ -100,8 +100,8 @@ def plan(
     extremal plan --prior 0.5,0.3,0.2 --people 944 --width 0.2
     extremal plan --prior 0.5,0.3,0.2 --picture plan.svg
     """
-    output.check()
-    check_target(picture, output.overwrite)
+    output.check(mechanism)
+    check_target(picture, output.overwrite, inputs=[mechanism])
     if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
         raise FileError("a picture must be written as .png or .svg", given=picture, remedy="rename it")
     asked = people is not None or any(x is not None for x in vars(goal).values())

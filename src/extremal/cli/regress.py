@@ -88,7 +88,7 @@ def regress(
     extremal regress private.csv "answer ~ age" --mechanism mechanism.json --model ordinal
     extremal regress private.csv "answer ~ age" -m mechanism.json --model ordinal --effects -o coefficients.csv
     """
-    output.check()
+    output.check(source, *(mechanism or []))
     if last is not None:
         if mechanism:
             raise ex.errors.OptionError(

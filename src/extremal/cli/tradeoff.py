@@ -38,9 +38,9 @@ class CurveOutput(Output):
         """Whether it is a picture."""
         return self.target is not None and self.target.lower().endswith(".svg")
 
-    def check(self) -> None:
-        """Refuse what cannot be written, before any work is done."""
-        check_target(self.target, self.overwrite, self.as_json)
+    def check(self, *inputs: str | None) -> None:
+        """Refuse what cannot be written, or would replace one of the inputs, before any work is done."""
+        check_target(self.target, self.overwrite, self.as_json, inputs)
         if not self.picture:
             check_table(self.target)
 
@@ -74,7 +74,7 @@ def tradeoff(
     """
     from extremal.estimation.contrasts import purpose_named
 
-    output.check()
+    output.check(source.data, source.counts)
     prior = learn(source).prior
     purpose = purpose_named(utility, prior.labels)
     result: CurveResult

@@ -125,7 +125,8 @@ class CollectedReports:
     @property
     def _sure(self) -> tuple[Floats, Floats]:
         n = len(self.stages[0].expected)
-        return (np.zeros(n), np.ones(n)) if self.between is None else tuple(map(np.array, self.between))
+        lower, upper = (np.zeros(n), np.ones(n)) if self.between is None else self.between
+        return np.array(lower), np.array(upper)
 
     def bounds(self, confidence: float) -> Bounds:
         """The set that holds the prior of the next people with this confidence."""

@@ -225,6 +225,7 @@ def test_too_few_people_are_pointed_out(here):
         (('answers_file = "towns.csv"', 'answers_file = "many.csv"'), str(MOST_LISTED)),
         (('answers_file = "towns.csv"', 'answers_file = "zero.csv"'), "write pseudocount = 1"),
         (('answers_file = "towns.csv"', 'answers_file = "signs.csv"'), "a letter or a digit"),
+        (('answers_file = "towns.csv"', 'answers_file = "case.csv"'), "'Rome Sud' and 'rome  sud'"),
         (("epsilon = 2", "epsilon = 9"), "disclose"),
         (("epsilon = 2", ""), "epsilon"),
         (("epsilon = 2", 'epsilon = 2\nprior = "uniform"'), "prior"),
@@ -237,6 +238,7 @@ def test_what_no_list_can_be_is_refused_by_its_line(here, change, says):
     (here / "twice.csv").write_text("answer\na\nb\na\n")
     (here / "long.csv").write_text("answer\n" + "a" * 201 + "\nb\n")
     (here / "many.csv").write_text("answer\n" + "".join(f"{k}\n" for k in range(MOST_LISTED + 1)))
+    (here / "case.csv").write_text("answer\nRome Sud\nLyon\nrome  sud\n")
     (here / "zero.csv").write_text("answer,count\na,0\nb,1\n")
     (here / "signs.csv").write_text(
         "answer,also\n½,\n+,plus\n東,\n—,\n"

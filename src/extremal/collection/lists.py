@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._common.words import lookalikes
 from ..errors import ExtremalError, FormatError, SurveyError
 from ..estimation.interval_table import IntervalTable
 from ..estimation.intervals import normal_quantile
@@ -76,6 +77,9 @@ def listed(table: Section, question: Question, earlier: Mapping[str, Wording]) -
     if long or NOT_ASKED in read.labels:
         problem = f"must have answers of at most {LONGEST} characters" if long else "must have other answers"
         raise table.wrong("answers_file", problem, long or NOT_ASKED)
+    if same := lookalikes(read.labels):
+        twice = " and ".join(map(repr, same[0]))
+        raise table.wrong("answers_file", "must have answers that differ by more than case and blanks", twice)
     for label, also in zip(read.labels, read.also, strict=True):
         if not any(letter.isalnum() for text in (label, *also) for letter in text):
             problem = (

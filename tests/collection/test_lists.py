@@ -225,7 +225,7 @@ def test_too_few_people_are_pointed_out(here):
         (('answers_file = "towns.csv"', 'answers_file = "many.csv"'), str(MOST_LISTED)),
         (('answers_file = "towns.csv"', 'answers_file = "zero.csv"'), "write pseudocount = 1"),
         (('answers_file = "towns.csv"', 'answers_file = "signs.csv"'), "a letter or a digit"),
-        (('answers_file = "towns.csv"', 'answers_file = "case.csv"'), "'Rome Sud' and 'rome  sud'"),
+        (('answers_file = "towns.csv"', 'answers_file = "case.csv"'), "'Rome Sud' and 'rome sud'"),
         (("epsilon = 2", "epsilon = 9"), "disclose"),
         (("epsilon = 2", ""), "epsilon"),
         (("epsilon = 2", 'epsilon = 2\nprior = "uniform"'), "prior"),

@@ -50,7 +50,7 @@ def design(
     become public.
 
     If nobody knows the prior, ask the first people with --prior any --labels A,B,C, which keeps the limit for every
-    prior. Their reports tell the prior of those who are asked next: --from-reports.
+    prior. Then --from-reports learns the prior from what they sent.
 
     With -o the mechanism is written to a file that the other commands read. It holds integers that keep epsilon
     exactly.

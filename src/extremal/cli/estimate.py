@@ -100,7 +100,7 @@ class ExtraOptions:
     safe : LABEL=SHARE
         Also how far off the shares can be if up to this share of people give this answer untruthfully.
     stages
-        Also the shares that each of several files tells by itself, or the reports of each mechanism of a store.
+        Also the shares from each file by itself, or of a survey from the reports of each mechanism.
     """
 
     group: list[str] | None = None
@@ -125,7 +125,7 @@ def estimate(
 ) -> None:
     """Estimate from reports how common each answer is, with confidence intervals, for everybody or by group.
 
-    Several files are of different people, each asked with a mechanism of its own: all reports together give one
+    Several files must hold different people, and each has a mechanism of its own: all reports together give one
     estimate, with a test of whether shares differ between the files. A later mechanism may have been chosen after
     earlier reports were seen.
 
@@ -140,8 +140,8 @@ def estimate(
     by : NAME
         Also estimate every group in this column; A,B for combinations of columns.
     top : N
-        Of a list: only the N most frequent answers, with intervals that hold although they were chosen by the reports.
-        Of a list in a survey 50 if left out.
+        Of a list: only the N most frequent answers, with intervals that hold although the reports chose these answers;
+        in a survey 50 if left out.
 
     Examples
     --------

@@ -41,7 +41,7 @@ def import_form(
     epsilon: float | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Make a survey of an XLSForm, and list by row what it does not take over.
+    """Make a survey from an XLSForm, and list by row what is not taken over.
 
     Questions of one choice are asked in the clear, unless you say how common their answers are. Garbled questions of
     Safely Report keep their rate g: with a share p of "yes", e^-epsilon = p + (1 - p) g.
@@ -126,8 +126,8 @@ def rehearse(
 ) -> None:
     """Show the results of simulated people, marked as a test, before you ask anybody.
 
-    A copy of the survey is filled, and is gone afterwards. It has another id and other texts, so the store of the
-    survey takes none of its reports.
+    It fills a copy of the survey and deletes it at the end. The copy has another id and other texts, so the store of
+    the survey takes none of its reports.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ class LearnOptions:
     Parameters
     ----------
     from_reports : FILE
-        Instead of a prior: CSV or Parquet file of reports that tell it. May be repeated, once for each stage.
+        Instead of a prior: CSV or Parquet file of reports to learn it from. May be repeated, once for each stage.
     mechanism : -m FILE
         With --from-reports: the certified mechanism that drew the reports; once for each file, in the same order.
     forged
@@ -117,7 +117,7 @@ class LearnOptions:
         With --from-reports: how far the shares of the next people may be from those of the people who reported, as the
         sum of all differences.
     between : LABEL=LOW-HIGH
-        With --from-reports: a range in which a share lies for sure, e.g. "yes=1% to 40%"; may be repeated.
+        With --from-reports: a range in which you are sure a share lies, e.g. "yes=1% to 40%"; may be repeated.
     """
 
     from_reports: list[str] | None = None

@@ -84,7 +84,7 @@ def privatize(
     source : FILE
         CSV, Parquet, SPSS (.sav) or Stata (.dta) file; "-" reads from a pipe.
     mechanism : -m FILE
-        The certified mechanism of the column, or the file of its list; one for each --column.
+        The certified mechanism of the column, or what `design --list` wrote for it; one for each --column.
     output : -o FILE
         Where to write the reports; "-" for a pipe.
     column : NAME
@@ -298,9 +298,9 @@ def round_numbers(
     """Round numbers at random to a few points, so that they can be answers of a mechanism.
 
     A number between two points becomes one of them, with probabilities that keep its mean: 340 between 0 and 1000
-    becomes 1000 with probability 0.34. So on average the mean stays the same. Rounding alone protects nobody:
+    becomes 1000 with probability 0.34. Rounding alone protects nobody:
     privatize the result next, with a mechanism that was designed with --utility mean. If you privatize it with a key,
-    round it with the same key, ids and occasion, or a second run can give other points and so second reports.
+    round it with the same key, ids and occasion: otherwise a second run can round differently and draw second reports.
 
     Parameters
     ----------

@@ -50,7 +50,7 @@ class Serving:
     origin : URL
         Another site whose page may post reports, e.g. https://forms.example.org.
     proxy : ADDRESS
-        A proxy whose X-Forwarded-For is believed, e.g. 10.0.0.7; one on this machine is known.
+        A proxy whose X-Forwarded-For is believed, e.g. 10.0.0.7; one on this machine need not be named.
     secret_file : FILE
         Keeps the secret of the results page the same after a restart; created if it does not exist.
     """

@@ -363,17 +363,17 @@ def learn(
     """Begin the next stage of a survey that learns its priors and has no server: add reports, and write the next form.
 
     A server begins stages by itself. Without one, give the reports that people saved as files. Once the stage is full,
-    mechanisms for the next one are designed for what its reports tell and written beside the survey, and with -o the
-    form for the next people. Whoever still has the earlier form may send its report later; it counts.
+    the command designs mechanisms for the next one and writes them beside the survey. With -o it also writes the form
+    for the next people. Whoever still has the earlier form may send its report later; it counts.
 
-    Exit status 1: some reports were refused, or the stage is not full with them. Then there is no new form.
+    Exit status 1: some reports were refused, or the stage is not full yet, so that there is no new form.
 
     Parameters
     ----------
     files : FILE...
         Reports that respondents saved; none if they are in the store already.
     output : -o DIR
-        The folder to create for the form of the stage that runs then.
+        The folder to create for the new form.
 
     Examples
     --------

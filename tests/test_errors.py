@@ -11,7 +11,7 @@ from extremal import errors
 from extremal.model.counting import count_values
 from extremal.model.mechanism import identity
 from extremal.theory import adversary, closed_form, majorization
-from extremal.theory.polytope import exact_polytope_vertices
+from extremal.theory.enumeration import exact_polytope_vertices
 
 NAN, INF = math.nan, math.inf
 FLIP = [[0.75, 0.25], [0.25, 0.75]]

@@ -36,9 +36,7 @@ from .model.prior import Prior
 from .model.prior_set import PriorSet
 from .model.purpose import groups, mean, shares
 from .model.utility import ExpectedGain, FDivergence, FInformation, Utility, mutual_information
-from .optimization.curves.comparison import compare
-from .optimization.curves.fewer import fewer_reports
-from .optimization.curves.tradeoff import sample_tradeoff, tradeoff
+from .optimization.curves import compare, fewer_reports, sample_tradeoff, tradeoff
 from .optimization.design import design
 from .optimization.finish import Design
 from .release.privatize import privatize

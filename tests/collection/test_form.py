@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from extremal._common.words import factor
-from extremal.collection.catalogues import catalogue
+from extremal.collection.wordings import catalogue
 from tests.support.browser import PHONE, Device, until
 from tests.support.survey_site import (
     HOLD_RETRIES,

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from extremal.collection.catalogues import LANGUAGES, catalogue
+from extremal.collection.wordings import LANGUAGES, catalogue
 from tests.support.browser import Device, axe, until
 from tests.support.routes import (
     BOTH,

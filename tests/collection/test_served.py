@@ -15,7 +15,6 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from extremal.collection.catalogues import LANGUAGES
 from extremal.collection.designs import check
 from extremal.collection.learning import go_on
 from extremal.collection.page import page_of, sentences, write_form
@@ -23,6 +22,7 @@ from extremal.collection.results import results
 from extremal.collection.server import Settings, running
 from extremal.collection.store import Submission, create_store
 from extremal.collection.survey import parse_survey
+from extremal.collection.wordings import LANGUAGES
 from tests.support.browser import DESKTOP, PHONE, Device, barriers, screenshot, until
 from tests.support.learners import TRUTH, learning, submissions
 from tests.support.phones import stored

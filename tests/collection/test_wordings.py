@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.collection.catalogues import LANGUAGES, catalogue, parse_catalogue, template
 from extremal.collection.designs import check, load_designs
 from extremal.collection.page import page_of
 from extremal.collection.published import Published
 from extremal.collection.results import people_needed, results
 from extremal.collection.store import Submission, Verdict, create_store
 from extremal.collection.survey import parse_survey
+from extremal.collection.wordings import LANGUAGES, catalogue, parse_catalogue, template
 from extremal.errors import SurveyError
 from extremal.estimation.counts import ReportCounts
 from extremal.estimation.differences import ratios
@@ -345,7 +345,7 @@ def test_where_everybody_is_asked_the_ratio_has_the_interval_of_the_share(interv
 @pytest.mark.slow
 def test_shares_among_those_asked_and_their_intervals_hold_the_truth(tmp_path):
     """400 surveys of 3,000 people: the intervals of the ratio hold as often as they say."""
-    from extremal.collection.among import tables_among_asked
+    from extremal.collection.results import tables_among_asked
 
     found, _ = published(ONE + QUIT.replace("epsilon = 0.5", "epsilon = 1.5"), tmp_path)
     (part,) = found.questions[1].parts

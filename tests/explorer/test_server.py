@@ -21,9 +21,8 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from extremal._common.web import is_loopback
-from extremal.explorer import pool, serve, server
-from extremal.explorer.pool import module_path
-from extremal.explorer.server import LARGEST_BODY, is_own_name, redirect_file, running
+from extremal.explorer import serve, server
+from extremal.explorer.server import LARGEST_BODY, is_own_name, module_path, redirect_file, running
 from extremal.explorer.worker import Worker, read_task
 from tests.support.wording import refused
 
@@ -291,17 +290,17 @@ def test_a_task_that_is_given_up_leaves_the_server_free(monkeypatch):
     """The connection is closed in the middle of a search of many seconds, which does not come to its end."""
     heard, released = [], []
 
-    class WatchedProcess(pool.Process):
+    class WatchedProcess(server.Process):
         async def receive(self):
             heard.append(message := await super().receive())
             return message
 
-    class WatchedPool(pool.Pool):
+    class WatchedPool(server.Pool):
         async def _release(self, process, done):
             await super()._release(process, done)
             released.append(done)
 
-    monkeypatch.setattr(pool, "Process", WatchedProcess)
+    monkeypatch.setattr(server, "Process", WatchedProcess)
     monkeypatch.setattr(server, "Pool", WatchedPool)
     text = " ".join(map(repr, (np.arange(1, 201) / 20100).tolist()))
     body = json.dumps({"state": {"prior": text, "epsilon": 2.0}}).encode()
@@ -323,7 +322,7 @@ def test_a_process_that_crashes_costs_one_task_and_no_more(monkeypatch):
     """It is killed in the middle of a search, as where memory is short; the next task has another process."""
     pools = []
 
-    class WatchedPool(pool.Pool):
+    class WatchedPool(server.Pool):
         def __init__(self):
             super().__init__()
             pools.append(self)

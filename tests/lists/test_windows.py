@@ -26,7 +26,8 @@ from extremal.errors import (
     PriorError,
     ValuesError,
 )
-from extremal.lists import counting, leakage
+from extremal.estimation import windows as counting
+from extremal.lists import leakage
 from extremal.lists import leakage as theory
 from extremal.lists.leakage import Choice
 from extremal.lists.steps import Cosets, Progressions, next_prime

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extremal.theory.closed_form import binary_matrix, high_privacy_matrix, uniform_matrix
-from extremal.theory.polytope import exact_polytope_vertices
+from extremal.theory.enumeration import exact_polytope_vertices
 from tests.support import oracles
 from tests.support.examples import at_most
 

@@ -16,8 +16,12 @@ from extremal.errors import SolverError
 from extremal.optimization.effort import Effort
 from extremal.optimization.generate import relative_gap
 from extremal.optimization.masters.linear import Master, enumerate_program
-from extremal.optimization.oracles.knapsack.local_search import fill, heuristic_generation
-from extremal.optimization.oracles.knapsack.oracle import chord_generation, column_generation
+from extremal.optimization.oracles.knapsack.oracle import (
+    chord_generation,
+    column_generation,
+    fill,
+    heuristic_generation,
+)
 from extremal.optimization.oracles.knapsack.separable import Separable
 from extremal.optimization.tuning import FINE_CELLS
 from extremal.theory.lift_vectors import lift_vertices

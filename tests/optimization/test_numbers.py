@@ -9,7 +9,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification.claim import check_claim
-from extremal.theory.polytope import exact_polytope_vertices
+from extremal.theory.enumeration import exact_polytope_vertices
 from tests.support.solving import design_by
 
 STEEP = ex.FInformation(lambda t: 1 - np.asarray(t) ** 0.05, "steep")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.errors import SizeError
 from extremal.theory import closed_form
-from extremal.theory.polytope import exact_polytope_vertices
+from extremal.theory.enumeration import exact_polytope_vertices
 from tests.support import oracles
 from tests.support.examples import at_most
 from tests.support.strategies import designs, high_privacy_designs, pairs, uniform_designs

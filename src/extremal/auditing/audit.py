@@ -24,13 +24,16 @@ from ..certification.exact import exact_columns, exact_masses
 from ..errors import MechanismError, PriorError
 from ..model.adversary import Attribute, worst_attribute
 from ..model.blocks import BlockMechanism, Blocks
-from ..model.leakage import Doubt, doubt, lift, pml
-from ..model.leakage_measures import (
+from ..model.leakage import (
+    Doubt,
     LeakageDistribution,
+    doubt,
     first_largest,
     ldp_epsilon,
     leakage_distribution,
+    lift,
     maximal_leakage,
+    pml,
 )
 from ..model.mechanism import Mechanism, check_match, common_labels
 from ..model.prior import Prior, check_prior

@@ -19,11 +19,11 @@ from .._common.plot import BLUE, ORANGE, VERMILION, given_axes
 from .._common.types import Floats
 from .._common.words import factor, visible, without_middle
 from ..model.labels import Labels
-from ..model.leakage_measures import LeakageDistribution
+from ..model.leakage import LeakageDistribution
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.purpose import Mean, Purpose, shares
-from ..optimization.curves.tradeoff import Tradeoff
+from ..optimization.curves import Tradeoff
 from .envelope import Envelope
 
 if TYPE_CHECKING:

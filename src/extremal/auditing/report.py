@@ -21,7 +21,7 @@ from ..certification.certified import Certified
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..optimization.curves.tradeoff import Tradeoff
+from ..optimization.curves import Tradeoff
 from . import pictures
 from . import text as audit_text
 from .audit import Audit, audit

@@ -218,7 +218,7 @@ def texts(*, output: str, language: str = "en", overwrite: bool = False) -> None
     extremal survey texts -o sw.json
     extremal survey texts --language fr -o fr.json
     """
-    from extremal.collection.catalogues import template
+    from extremal.collection.wordings import template
 
     check_target(output, overwrite)
     write_text(output, template(language), overwrite)

@@ -17,8 +17,8 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from ..errors import FileError, SurveyError
-from .catalogues import LANGUAGES, catalogue, further
 from .published import Published, canonical
+from .wordings import LANGUAGES, catalogue, further
 
 STATIC = Path(__file__).parent / "static"
 CODE = ("form.css", "start.js", "extremal.js", "words.js", "form.js")

@@ -18,15 +18,13 @@ from .._common.words import factor
 from ..auditing.joint import record_mechanism
 from ..certification.certified import Certified
 from ..errors import SizeError, SurveyError
-from ..model.leakage import epsilon_pml
-from ..model.leakage_measures import ldp_epsilon
+from ..model.leakage import epsilon_pml, ldp_epsilon
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
 from ..model.processing import seen_from
-from .catalogues import fill
 from .published import NOT_ASKED, Asked, set_mechanism
 from .survey import Joint
-from .wordings import meets
+from .wordings import fill, meets
 
 LARGEST = 1 << 24  # entries of the joint mechanism
 CERTAIN = 20  # a guess that gets so many times as likely to be right may be all but certain

@@ -1,6 +1,7 @@
 """What a store gives out: shares with intervals, means of scales, and the reports as files.
 
-And how many people a survey takes for the width of intervals that its researcher wants.
+And how many people a survey takes for the width of intervals that its researcher wants. Where a private answer decided
+who was asked, everybody sent a report, and shares are among those who were asked.
 
 Nothing here says anything about invitations. Rows are in the order of their random ids.
 """
@@ -24,6 +25,7 @@ from ..certification.stored import decode_label
 from ..errors import MechanismError
 from ..estimation.contrasts import Channel, standard_errors
 from ..estimation.counts import ReportCounts
+from ..estimation.differences import ratios
 from ..estimation.estimate import estimate, stacked
 from ..estimation.interval_table import IntervalTable
 from ..estimation.planning import expected_bounds, sample_size
@@ -33,8 +35,7 @@ from ..lists.windows import Windows
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from . import lists
-from .among import tables_among_asked, targets_among_asked
-from .published import Asked, Part, Published, mechanisms_of
+from .published import NOT_ASKED, Asked, Part, Published, mechanisms_of
 from .store import NUMBER, Store, StoredReports
 
 Asking = tuple[Published, int]  # a survey with the mechanisms of a stage, and how many people are asked in it
@@ -354,3 +355,29 @@ def statistics_bytes(reports: StoredReports, kind: str) -> bytes:
 def exported(value: Any) -> Any:
     """One cell of a file: JSON where a label is no text and no number."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+def tables_among_asked(part: Part, found: Estimate) -> list[IntervalTable]:
+    """The shares of answers or of items, and the mean of a scale."""
+    rows, whole = _sums(part)
+    names = tuple(part.groups or [x for x in part.inputs if x != NOT_ASKED])
+    shares = ratios(found, f"{len(names)} shares among those asked,", names, rows, whole)
+    if part.scores is None:
+        return [shares]
+    scores = np.array([[part.scores.get(str(x), 0.0) for x in part.inputs]])
+    return [shares, ratios(found, "mean of scores among those asked,", ("mean",), scores, whole)]
+
+
+def targets_among_asked(part: Part, prior: Prior) -> Floats:
+    """How the shares among those asked move with those of all answers, to first order."""
+    rows, whole = _sums(part)
+    asked = float(whole @ prior.probabilities)
+    return np.asarray((rows - (rows @ prior.probabilities / asked)[:, None] * whole) / asked)
+
+
+def _sums(part: Part) -> tuple[Floats, Floats]:
+    """Coefficients of each share of all people, and of the share that was asked."""
+    inputs = [str(x) for x in part.inputs]
+    whole = np.array([x != NOT_ASKED for x in inputs], float)
+    groups = part.groups or {str(x): [str(x)] for x in inputs if x != NOT_ASKED}
+    return np.array([[float(x in members) for x in inputs] for members in groups.values()]), whole

@@ -20,9 +20,9 @@ from typing import Any
 from .._common.files import read_bytes
 from .._common.words import brief, missing
 from ..errors import SurveyError
-from .catalogues import LANGUAGES
 from .published import NOT_ASKED
 from .survey import LONGEST_LABEL, MOST_ANSWERS, MOST_HIDDEN, MOST_ITEMS, MOST_QUESTIONS, NAME, new_id
+from .wordings import LANGUAGES
 
 LARGEST = 1 << 24  # bytes of a file
 MOST_ROWS = 5000

@@ -12,7 +12,7 @@ import numpy as np
 
 import extremal as ex
 from extremal.model.purpose import Purpose
-from extremal.optimization.curves.tradeoff import Tradeoff
+from extremal.optimization.curves import Tradeoff
 from extremal.optimization.design import designed
 
 from .state import CONFIDENCE, Known, State, shown, utility_of

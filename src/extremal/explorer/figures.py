@@ -25,7 +25,7 @@ from extremal.auditing.text import sentence_case
 from extremal.estimation.promise import FIGURES
 from extremal.model.leakage import check_protected
 from extremal.model.purpose import Mean, Purpose
-from extremal.optimization.curves.tradeoff import Tradeoff
+from extremal.optimization.curves import Tradeoff
 
 from .compute import PASSES, Figures, Made
 from .state import Known, State, shown

@@ -24,7 +24,7 @@ from typing import Any
 import extremal as ex
 from extremal._common import checks
 from extremal._common.json import parse_json
-from extremal.optimization.curves.tradeoff import Tradeoff
+from extremal.optimization.curves import Tradeoff
 
 from . import compute, figures
 from .state import Known, State, known_of, read_state, read_upload, utility_of

@@ -21,14 +21,13 @@ from ..model.mechanism import Mechanism
 from ..model.mechanism import identity as identity_mechanism
 from ..model.prior import Prior
 from ..model.purpose import Purpose, QuadraticProof
-from .closed_forms.symmetric import arranged, block_design, fullest
+from .closed_forms import arranged, block_design, fullest
 from .effort import Effort, Stats, Why
 from .finish import Found
 from .generate import NO_SEARCH, Solution
 from .masters.quadratic import QuadraticSearch, exactly_balanced, mixture_of, search_mixtures
 from .oracles.exchange.bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices
-from .oracles.exchange.equal_weights import equal_weights
-from .oracles.exchange.oracle import make_oracle
+from .oracles.exchange.oracle import equal_weights, make_oracle
 from .oracles.levels.oracle import over_set
 from .problem import FINEST, Problem, usual_gap
 from .reductions import QuadraticProblem, Symbols, efficiency, from_excess, ridged, telling

@@ -26,7 +26,7 @@ from ..model.prior_set import PriorSet
 from ..model.purpose import Proof, Purpose, QuadraticProof
 from ..model.utility import FInformation, Generator, Utility
 from ..theory.lift_vectors import ArcColumns, subset_sums
-from ..theory.pairing import pair_outputs
+from ..theory.reduction import pair_outputs
 from .effort import Effort, Stats, Why
 from .generate import NO_SEARCH, relative_gap
 from .problem import Problem

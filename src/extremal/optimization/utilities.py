@@ -37,10 +37,9 @@ from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.utility import ExpectedGain, FInformation, Utility
 from ..theory.lift_vectors import arc_columns
-from ..theory.pairing import numbered, pair_outputs
-from ..theory.reduction import reduce_outputs
+from ..theory.reduction import numbered, pair_outputs, reduce_outputs
 from . import tuning
-from .closed_forms.utilities import (
+from .closed_forms import (
     binary,
     binary_over_set,
     constant,
@@ -54,8 +53,7 @@ from .effort import Effort
 from .finish import Arcs, Found
 from .generate import Solution
 from .masters.linear import Master, enumerate_program, gain_program, listed_program
-from .oracles.knapsack.local_search import heuristic_generation
-from .oracles.knapsack.oracle import solve_separable
+from .oracles.knapsack.oracle import heuristic_generation, solve_separable
 from .oracles.knapsack.separable import Separable
 from .oracles.nested.programs import robust_generation
 from .problem import Problem

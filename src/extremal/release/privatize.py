@@ -23,7 +23,7 @@ from ..draw.keys import Keyed
 from ..draw.order import check_index, outside, warn_if_ordered
 from ..draw.sampler import Words
 from ..errors import FileError, OptionError
-from .arrow_schema import released_schema, unordered
+from .files.parquet import released_schema, unordered
 from .job import Path, Terms, check_columns, plan
 from .ledger import CorrectionWarning
 

@@ -6,10 +6,8 @@ from ..model import adversary
 from ..model.processing import induced_prior, postprocess, preprocess, restrict
 from . import closed_form, majorization
 from .closed_form import arc
-from .enumeration import enumerated, vertices
+from .enumeration import enumerated, polytope_vertices, vertices
 from .lift_vectors import extremal_lift_vectors
-from .pairing import agreement, pair_outputs
-from .polytope import polytope_vertices
 from .randomized_response import (
     randomized_response,
     randomized_response_epsilon,
@@ -17,7 +15,7 @@ from .randomized_response import (
     randomized_response_parameter,
     randomized_response_pml,
 )
-from .reduction import reduce_outputs
+from .reduction import agreement, pair_outputs, reduce_outputs
 
 __all__ = [
     "adversary",

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from extremal.optimization.closed_forms.symmetric import difference_set
+from extremal.optimization.closed_forms import difference_set
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.optimization.closed_forms.symmetric import arrange
+from extremal.optimization.closed_forms import arrange
 from extremal.optimization.effort import UNLIMITED
 from tests.support.prior_sets import all_vertices
 from tests.support.wording import refused

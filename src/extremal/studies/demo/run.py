@@ -32,7 +32,7 @@ from extremal._common.words import missing
 from extremal.auditing.pairs import PairsAudit
 from extremal.errors import EpsilonError
 from extremal.model.levels import check_epsilon
-from extremal.optimization.curves.tradeoff import Tradeoff
+from extremal.optimization.curves import Tradeoff
 from extremal.optimization.design import designed
 from extremal.studies.data import ORDER, anes96
 

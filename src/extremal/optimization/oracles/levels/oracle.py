@@ -16,7 +16,7 @@ from ....errors import SizeError
 from ....model.lift_sets import SetLifts
 from ....model.purpose import QuadraticProof
 from ... import tuning
-from ...closed_forms.symmetric import arrange, arranged, farthest, farthest_bound
+from ...closed_forms import arrange, arranged, farthest, farthest_bound
 from ...effort import Effort
 from ...generate import Solution
 from ...masters.quadratic import MixingOracle, Mixture, QuadraticSearch, search_mixtures

@@ -1,1 +1,0 @@
-"""Where the optimum is known without a search."""

@@ -225,7 +225,7 @@ def test_the_tables_beside_other_protocols_are_those_of_the_figures_of_the_pictu
     )
     assert 1.9 < best / ours < 2.15
     readme = (BENCHMARKS.parent / "README.md").read_text(encoding="utf-8")
-    assert "at the same limit the factor is about 2 at ε = 1" in " ".join(readme.split())
+    assert "at a limit of 2.72 times as likely, the factor is about 2" in " ".join(readme.split())
 
 
 def test_tables_of_a_run_are_written_between_the_marks_of_the_pages_and_nowhere_else(tmp_path, monkeypatch):

@@ -45,9 +45,10 @@ SHOWN = {  # what decides how each picture looks
         "collection/static/form.css",
         "collection/static/form.js",
         "collection/static/page.json",
+        "collection/static/texts.js",
     ],
     "results": [f"collection/static/results.{kind}" for kind in ("html", "css", "js")],
-    "audit": ["auditing/page.css", "auditing/report.py", "auditing/pictures.py"],
+    "audit": ["auditing/page.css", "auditing/report.py", "auditing/pictures.py", "auditing/text.py"],
 }
 
 

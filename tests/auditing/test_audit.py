@@ -314,8 +314,8 @@ def test_what_leaves_less_than_a_millionth_of_a_probability_rules_out(left):
     page = audit.to_markdown()
     assert "rules nothing out" not in page
     assert "Every report rules out some answer." in page
-    sure = "for certain" if left == 0 else "almost for certain"
-    assert f"the answer is one of “once”, “often” {sure}, which is true of 50 % of people" in page
+    sure = "certainly" if left == 0 else "almost certainly"
+    assert f"the answer is {sure} one of “once”, “often”, which is true of 50 % of people" in page
 
 
 def test_what_leaves_more_than_a_millionth_rules_nothing_out():

@@ -31,8 +31,8 @@ def test_the_page_says_what_a_data_protection_officer_asks():
     page = ex.audit(PRIOR, SKEWED).to_markdown()
     assert "more than 2.86 times as likely to be right" in page  # 1 / 0.35, rounded up
     assert "is right in 10 % of cases before is right in at most 28.58 % after any report" in page
-    assert "The report “high” rules out “never”: the answer is one of" in page
-    assert "the answer is one of “once”, “often” for certain, which is true of 50 % of people" in page
+    assert "The report “high” rules out “never”: the answer is certainly one of" in page
+    assert "the answer is certainly one of “once”, “often”, which is true of 50 % of people" in page
     assert "no report can make certain what was true of fewer than 35 % of people," in page
     soft = ex.audit(PRIOR, SOFT).to_markdown()
     assert "every answer is still possible" in soft

@@ -64,6 +64,11 @@ def brief(value: Any, most: int = LONGEST_SHOWN) -> str:
     return cut(repr(value[: 2 * most] if isinstance(value, str | bytes) else value), most)
 
 
+def in_nats(level: str) -> str:
+    """A level with its unit."""
+    return f"{level} nat" if float(level) == 1 else f"{level} nats"
+
+
 def factor(nats: float) -> str:
     """e^nats, the factor on chances that a leakage allows, rounded up: the one text for it on every page.
 

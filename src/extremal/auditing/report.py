@@ -142,8 +142,8 @@ def matrix_picture(made: Audit) -> tuple[Callable[[int], str], str]:
         f" The {pictures.MOST_ROWS} most common of {n} {_answers(made)}." if n > pictures.MOST_ROWS else ""
     )
     caption = (
-        f"There are {m} different reports. A circle shows how likely the answer is after some of them, the larger the "
-        f"more often; the line, how likely it was before. At 0%, these reports rule the answer out.{shown}"
+        f"There are {m} different reports. Each circle shows how likely the answer is after some of them, a larger "
+        f"circle after more of them. The line shows how likely it was before. Reports at 0% rule the answer out.{shown}"
     )
     return partial(pictures.after_reports, made.prior, made.mechanism), caption
 
@@ -184,8 +184,8 @@ def leakage_section(made: Audit) -> Section:
     shown.append(
         drawn(
             lambda width: pictures.envelope(made.envelope, made.epsilon, width),
-            "Somebody who waits for the most telling reports: by how much these make an answer likelier, at most, "
-            f"if they are so rare.{nominal} {FALLS}",
+            f"By how much the most telling reports make an answer likelier, at most, by how rare they are.{nominal} "
+            f"{FALLS}",
         )
     )
     return Section(title, told, shown, folded=_all_reports(made) if m > MOST_BARS else None)
@@ -211,13 +211,13 @@ def _is_long(found: Sequence[Disclosure]) -> bool:
 
 
 def _all_disclosures(found: Sequence[Disclosure]) -> Folded:
-    head = ("report", "rules out", "leaves possible", "which had probability", "happens with probability")
+    head = ("report", "rules out", "leaves possible", "which is true of", "how often")
     rows = [
         (
             _labels(d.reports),
             _labels(d.excluded),
             _labels(d.possible),
-            chance(d.possible_probability),
+            f"{chance(d.possible_probability)} of people",
             chance(d.probability),
         )
         for d in _fitting(found, [len(d.reports) + len(d.excluded) + len(d.possible) for d in found])
@@ -226,7 +226,7 @@ def _all_disclosures(found: Sequence[Disclosure]) -> Folded:
 
 
 def _all_reports(made: Audit) -> Folded:
-    head = ("report", "happens with probability", "factor, at most", "about")
+    head = ("report", "how often", "factor, at most", "favours")
     order = sorted(made.outcomes, key=lambda o: -o.leakage)
     rows = [
         (

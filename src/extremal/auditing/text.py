@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from .._common.words import at_least, at_most, counted, factor
+from .._common.words import at_least, at_most, counted, factor, in_nats
 
 Figures = Mapping[str, Any]
 
@@ -70,10 +70,9 @@ def number(value: float | None) -> str:
 
 
 def chance(p: float) -> str:
-    """A probability with three digits, never rounded to certainty or impossibility."""
-    if 0 < p < 1 and f"{p:.3g}" == "1":
-        return "more than 0.999"
-    return f"{p:.3g}"
+    """A probability in per cent with three digits, never rounded to certainty or impossibility."""
+    text = f"{100 * p:.3g}"
+    return "more than 99.9 %" if p < 1 and text == "100" else f"{text} %"
 
 
 def share_of(share: float) -> str:
@@ -97,7 +96,7 @@ def short(figures: Figures) -> str:
     worst = figures["worst_case"]
     lines = [
         *([no_protection(figures)] if figures["disclosed"] else []),
-        f"leakage at most {at_most(figures['epsilon'])} nats: no report makes any guess more than "
+        f"leakage at most {in_nats(at_most(figures['epsilon']))}: no report makes any guess more than "
         f"{factor(figures['epsilon'])} times as likely to be right{_for_every_prior(figures)}",
         f"worst case{_nominally(figures)}: report {quoted(worst['report'])} raises answer {quoted(worst['symbol'])} "
         f"from {chance(worst['before'])} to {chance(worst['after'])}",
@@ -171,8 +170,8 @@ def sections(figures: Figures) -> list[tuple[str, list[str | Cells]]]:
 
 def _summary(figures: Figures) -> list[str]:
     exact = [
-        "The figures for each report are those of the integers that are drawn from, computed exactly and "
-        f"rounded up; the mechanism is certified for ε = {number(figures['certified_epsilon'])}."
+        "Reports are drawn from integers. The figures for each report are computed from these, exactly, and "
+        f"rounded up. The mechanism is certified for ε = {number(figures['certified_epsilon'])}."
     ]
     certain = sentence_case(ruled_out(figures))
     return [*promise(figures), f"{certain}.", *left_open(figures), *(exact if figures["exact"] else [])]
@@ -191,23 +190,23 @@ def promise(figures: Figures) -> list[str]:
         "It tells nothing about the answer."
         if silent
         else f"No report makes any guess about the answer more than {raised} times as likely to be right "
-        f"(ε = {at_most(figures['epsilon'])} nats){_for_every_prior(figures)}."
+        f"(ε = {in_nats(at_most(figures['epsilon']))}){_for_every_prior(figures)}."
     )
-    lines = [f"A random report, one of {m}, replaces the answer, one of {n}{_in_blocks(figures)}. {told}"]
+    lines = [f"The answer, one of {n}{_in_blocks(figures)}, is replaced with one of {m} random reports. {told}"]
     if silent:
         return lines
     if figures["prior_set"] is None:
         return [
             *lines,
-            f"The worst report, {quoted(worst['report'])}, makes the answer {quoted(worst['symbol'])} "
-            f"{percentage(worst['after'])} likely; before it was {percentage(worst['before'])}.",
+            f"The worst report, {quoted(worst['report'])}, raises the chance of the answer "
+            f"{quoted(worst['symbol'])} from {chance(worst['before'])} to {chance(worst['after'])}.",
         ]
     return [
         *lines,
-        f"Under the nominal prior the report {quoted(worst['report'])} makes the answer "
-        f"{quoted(worst['symbol'])} more likely, {chance(worst['after'])} instead of {chance(worst['before'])}. "
-        "The bound is that of the least favourable prior in the set; all probabilities on this page are those "
-        "of the nominal one.",
+        f"Under the nominal prior, which stands for the set, the report {quoted(worst['report'])} raises the chance of "
+        f"the answer {quoted(worst['symbol'])} from {chance(worst['before'])} to {chance(worst['after'])}. "
+        "The limit is that of the least favourable prior in the set; all other chances on this page are those of the "
+        "nominal one.",
     ]
 
 
@@ -269,10 +268,9 @@ def _certainty(figures: Figures) -> list[str]:
     most = certainty["most_answers_that_can_be_excluded"]
     lines = [
         "Whatever the mechanism, at this ε no report can make certain what was true of fewer than "
-        f"{at_least(100 * limit)} % of people, and none can make "
+        f"{at_least(100 * limit)} % of people, and none can rule out "
         + ("any answer" if most == 0 else f"more than {counted(most, 'answer')} at once")
-        + " impossible. An answer counts as ruled out when a report leaves it less than a millionth of its "
-        "probability."
+        + ". An answer counts as ruled out when a report leaves it less than a millionth of its probability."
     ]
     if not found:
         lower = figures["measures"]["lip_lower"]
@@ -283,9 +281,7 @@ def _certainty(figures: Figures) -> list[str]:
         )
         return lines
     first = found[0]
-    lines.append(
-        f"{sentence_case(ruled_out(figures))}. {sentence(first)} {sentence_case(least_certain(figures))}."
-    )
+    lines.append(sentence(first))
     if first["possible_count"] > 1:
         remaining = names(first["possible"], first["possible_count"])
         lines.append(f"If only {remaining} remain, what they have in common is certain.")
@@ -305,10 +301,10 @@ def sentence(disclosure: Figures) -> str:
         else f"Reports {reports} rule out"
     )
     kept = disclosure["possible_probability"]
-    certain = "for certain" if disclosure["left"] == 0 else "almost for certain"
+    certain = "certainly" if disclosure["left"] == 0 else "almost certainly"
     one_of = "" if possible == 1 else "one of "
     answers = names(disclosure["possible"], possible)
-    known = f"the answer is {one_of}{answers} {certain}, which is true of {percentage(kept)} of people"
+    known = f"the answer is {certain} {one_of}{answers}, which is true of {percentage(kept)} of people"
     often = f"{percentage(disclosure['probability'])} of reports do that"
     return f"{what} {names(disclosure['excluded'], out)}: {known}. {often}."
 
@@ -318,10 +314,10 @@ def _spread(figures: Figures) -> list[str]:
         f"{q['share']:.0%} of them at most {at_most(q['leakage'])}" for q in figures["leakage"]["quantiles"]
     )
     return [
-        f"Reports leak {number(figures['leakage']['mean'])} nats on average; {quantiles}; none more than "
+        f"Reports leak {in_nats(number(figures['leakage']['mean']))} on average; {quantiles}; none more than "
         f"{at_most(figures['epsilon'])}.",
-        "An observer may pick out some reports, group them or process them further. Whatever event is made of them, "
-        "its chance alone says how much likelier it can make an answer"
+        "An observer may pick out some reports, group them or process them further. However they do, the rarer an "
+        "event is, the likelier it can make an answer"
         + ("" if figures["prior_set"] is None else " (under the nominal prior)")
         + ":",
     ]
@@ -339,13 +335,13 @@ def _assumptions(figures: Figures) -> list[str]:
     return [
         "\n".join(
             (
-                f"- The answers of the people follow {followed}",
+                f"- People's answers follow {followed}",
                 *(["- " + _sample(known)] if known is not None and known["confidence"] < 1 else []),
                 *([f"- A note by the maker of the set, not proven: {quoted(note)}."] if note else []),
                 "- Each person sends one report, drawn afresh and independently. Several reports about one "
-                "answer leak more than one, and can leak more than the sum of each: they must be audited together.",
+                "answer leak more than one, and can leak more than the sum of each: audit them together.",
                 "- The observer sees only this report: no columns that depend on the answer, and no order of rows. "
-                "Columns that depend on each other must be audited together.",
+                "Audit columns that depend on each other together.",
             )
         )
     ]
@@ -368,7 +364,11 @@ def _guess_table(figures: Figures) -> Cells:
     return Cells(
         ("chance of guessing before", "after any report, at most", "on average, at most"),
         [
-            (f"{row['before']:g}", at_most(row["after_any_report"]), at_most(row["after_on_average"]))
+            (
+                f"{100 * row['before']:g} %",
+                f"{at_most(100 * row['after_any_report'])} %",
+                f"{at_most(100 * row['after_on_average'])} %",
+            )
             for row in figures["guessing"]["bounds"]
         ],
     )
@@ -377,7 +377,7 @@ def _guess_table(figures: Figures) -> Cells:
 def _event_table(figures: Figures) -> Cells:
     return Cells(
         ("chance of the event", "an answer becomes likelier by a factor of at most"),
-        [(f"{row['share']:g}", factor(row["leakage"])) for row in figures["leakage"]["envelope"]],
+        [(f"{100 * row['share']:g} %", factor(row["leakage"])) for row in figures["leakage"]["envelope"]],
     )
 
 
@@ -396,7 +396,7 @@ def _report_table(figures: Figures) -> Cells:
     ]
     if len(rows) > MOST_ROWS:
         body.append((f"… {len(rows) - MOST_ROWS} more", "", "", "", "", ""))
-    return Cells(("report", "probability", "leakage", "factor", "about", "rules out"), body)
+    return Cells(("report", "how often", "leakage", "factor", "favours", "rules out"), body)
 
 
 def measures_in_nats(figures: Figures) -> list[tuple[str, float | None]]:
@@ -423,7 +423,7 @@ def _measure_table(figures: Figures) -> Cells:
         ("measure", "value"),
         [
             *(
-                (name, f"{number(value)} nats" if value is not None else number(value))
+                (name, in_nats(number(value)) if value is not None else number(value))
                 for name, value in measures_in_nats(figures)
             ),
             *((name, f"{value:.2%} is left in the reports") for name, value in kept if value is not None),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal._common.json import finite, json_text
-from extremal._common.words import factor, without_middle
+from extremal._common.words import factor, in_nats, without_middle
 from extremal._common.words import visible as visible
 from extremal.estimation.promise import COMMAND
 
@@ -182,18 +181,17 @@ def share(p: float) -> str:
 
 def nats(level: float, form: str = "g") -> str:
     """A level with its unit."""
-    text = f"{level:{form}}"
-    return f"{text} nat" if float(text) == 1 else f"{text} nats"
+    return in_nats(f"{level:{form}}")
 
 
 def risk(audit: ex.Audit) -> list[str]:
     """What a person should know about the risk, in sentences."""
-    lines = re.sub(r"(?<![\d.])1 nats\b", "1 nat", str(audit)).splitlines()
+    lines = str(audit).splitlines()
     if audit.epsilon > 1e-12:
         after = min(1.0, 0.1 * math.exp(audit.epsilon))
         lines.append(
-            "any guess about a person that is right with probability 10% before a report is right with at most "
-            f"{math.ceil(after * 1000 - 1e-9) / 10:g}% after it"
+            "any guess about a person that is right in 10 % of cases before a report is right in at most "
+            f"{math.ceil(after * 1000 - 1e-9) / 10:g} % after it"
         )
     return [line[:1].upper() + line[1:] + "." for line in lines]
 

@@ -231,12 +231,12 @@ def test_the_researcher_watches_the_results(served, published, device):
     assert f"Mean score {mean['share']:.2f}" in page.inner_text("#questions")
     said = page.inner_text("#questions")
     assert said.count("Intervals: about 95% for each row by itself") == len(figures["questions"])
-    assert said.count("Intervals: at least 95% for all rows together, at every look") == len(
+    assert said.count("Intervals: at least 95% for all rows together, however often you look") == len(
         figures["questions"]
     )
     head = page.inner_text("thead >> nth=0")
     assert "95% interval\neach by itself" in head
-    assert "at every look" in head
+    assert "however often you look" in head
     needed = max(question["needed"] or 0 for question in figures["questions"])
     assert f"{needed - 300:,} more to go." in page.inner_text("#wanted")
     assert "the width you want (20 percentage points)" in page.inner_text("#wanted")

@@ -93,13 +93,13 @@ class Outlook:
             f"From stage 2 on, pages also say: {self.learn.assumption}",
         ]
         for name in dict.fromkeys(forgery.question for forgery in self.forgeries):
-            levels = ", ".join(
-                f"{100 * forgery.forged:g}% {forgery.leaks:.3g}"
+            levels = "; ".join(
+                f"{100 * forgery.forged:g}%: {forgery.leaks:.3g}"
                 for forgery in self.forgeries
                 if forgery.question == name
             )
             told.append(
-                f"{name}: if so many reports of each stage were made up, later ones could leak, in nats: {levels}."
+                f"{name}: what later reports could leak, in nats, if this share of each stage was made up: {levels}."
             )
         return told
 

@@ -82,8 +82,8 @@ class Learn:
             else "none of those reports was"
         )
         return (
-            "The limit was worked out from the reports of people who answered before: it holds, except with a "
-            f"probability of {100 * self.delta:.4g}%, if the shares of all answers {moved}, and if {made_up} made up."
+            "The limit was worked out from reports of earlier people. It holds, except with a probability of "
+            f"{100 * self.delta:.4g}%, if the shares of all answers {moved}, and if {made_up} made up."
         )
 
     def people(self, number: int) -> int | None:

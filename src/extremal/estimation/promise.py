@@ -15,7 +15,7 @@ EVERY = (*KINDS, "always")  # where reports are looked at while they come in
 ROWS = {
     "each": "for each row by itself",
     "all": "for all rows together",
-    "always": "for all rows together, at every look",
+    "always": "for all rows together, however often you look",
 }
 FIGURES = {"each": "each by itself", "all": "all together"}  # in a sentence
 

@@ -29,9 +29,9 @@ async function ask(address) {
   const answer = await fetch(address, { headers: { Authorization: `Bearer ${secret}` }, credentials: "omit", cache: "no-store" });
   if (answer.status === 401 || answer.status === 403) {
     secret = "";
-    throw new Error("This secret is not the right one. The terminal that runs the survey shows it.");
+    throw new Error("That is not the right secret. The terminal that runs the survey shows it.");
   }
-  if (!answer.ok) throw new Error("The server cannot give results at the moment. This page tries again.");
+  if (!answer.ok) throw new Error("The server has no results at the moment. This page will try again.");
   return answer;
 }
 
@@ -51,7 +51,7 @@ async function refresh() {
     $("updated").textContent = `As of ${new Date().toLocaleTimeString()}.`;
     problem("");
   } catch (error) {
-    problem(error instanceof TypeError ? "The server does not answer. This page tries again." : error.message);
+    problem(error instanceof TypeError ? "The server does not answer. This page will try again." : error.message);
     if (!secret) {
       $("loading").hidden = true;
       return refresh();
@@ -88,7 +88,7 @@ function progress({ reports, closed, wanted, questions, stages }) {
   }
   if (needed && wanted) {
     const width = Number((100 * wanted.width).toFixed(2));
-    sentences.push(`About ${whole.format(needed)} reports reach the width you want (${width} percentage points) for every private question.`);
+    sentences.push(`About ${whole.format(needed)} reports give intervals of the width you want (${width} percentage points) for every private question.`);
   }
   if (goal) sentences.push(reports < goal ? `${whole.format(goal - reports)} more to go.` : "That many have arrived.");
   if (wanted && wanted.people) sentences.push(`You planned for ${whole.format(wanted.people)} people.`);
@@ -122,7 +122,7 @@ const key = (kind, text) => make("p", { className: "small" }, make("span", { cla
 function card({ text, rows, mean, needed, promise, always, note }, { confidence, intervals, reports }) {
   const level = `${Math.round(100 * confidence)}% interval`;
   const kind = intervals === "all" || !always ? "all together" : "each by itself";
-  const head = [["Answer"], ["Share"], [level, look(kind), look(always ? "below: at every look" : "")], []].map((title) =>
+  const head = [["Answer"], ["Share"], [level, look(kind), look(always ? "below: however often you look" : "")], []].map((title) =>
     title.length ? make("th", { scope: "col" }, ...title) : make("td", { className: "bar" }));
   const lines = rows.flatMap((row) => {
     const wide = make("td", { className: "bar" }, bar(row));
@@ -139,7 +139,7 @@ function card({ text, rows, mean, needed, promise, always, note }, { confidence,
   }
   if (mean) {
     const [share, low, high, least, most] = [mean.share, mean.low, mean.high, ...mean.always].map((score) => score.toFixed(2));
-    section.append(make("p", {}, `Mean score ${share} (${level} ${low} – ${high})`, look(`At every look ${least} – ${most}`)));
+    section.append(make("p", {}, `Mean score ${share} (${level} ${low} – ${high})`, look(`However often you look ${least} – ${most}`)));
   }
   if (promise) section.append(key("", promise));
   if (always) section.append(key("wide", always));

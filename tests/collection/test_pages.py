@@ -18,7 +18,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "survey.md").read_text(encoding="utf-8")
 KEYS_PAGE = (ROOT / "docs" / "api" / "survey-toml.md").read_text(encoding="utf-8")
-LEAKS = re.compile(r"(?<=\d% )\d\.\d+")  # under designs that are within 0.1 % of the best
+LEAKS = re.compile(r"(?<=\d%: )\d\.\d+")  # under designs that are within 0.1 % of the best
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -264,7 +264,7 @@ def test_results_need_the_secret(served, device):
     page.fill("#secret", "wrong")
     page.keyboard.press("Enter")
     page.wait_for_selector("#problem:visible")
-    assert "not the right one" in page.inner_text("#problem")
+    assert "not the right secret" in page.inner_text("#problem")
     assert barriers(page) == []
     asked = []
     page.route(

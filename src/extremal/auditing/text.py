@@ -192,7 +192,9 @@ def promise(figures: Figures) -> list[str]:
         else f"No report makes any guess about the answer more than {raised} times as likely to be right "
         f"(ε = {in_nats(at_most(figures['epsilon']))}){_for_every_prior(figures)}."
     )
-    lines = [f"The answer, one of {n}{_in_blocks(figures)}, is replaced with one of {m} random reports. {told}"]
+    lines = [
+        f"The answer, one of {n}{_in_blocks(figures)}, is replaced with one of {m} random reports. {told}"
+    ]
     if silent:
         return lines
     if figures["prior_set"] is None:

@@ -63,7 +63,7 @@ def tradeoff(
     points
         How many levels, without --epsilons: 12 if left out.
     samples : N,N,...
-        For a prior counted from samples of these sizes: the best utility if one epsilon must hold for every prior that
+        Also what a sample of each of these sizes costs: the best utility if epsilon must hold for every prior that
         fits the sample.
 
     Examples

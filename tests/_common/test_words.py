@@ -83,4 +83,5 @@ def test_a_factor_reads_the_same_in_words_on_pages_and_in_tables(capsys):
     )
     for text in (str(audit), audit.to_markdown(), audit._repr_html_(), page, table):
         assert "1.43" in text
-        assert not re.search(r"\b1\.4[23]\d", text.replace("0.3567", ""))
+        factors = re.sub(r"[\d.]+ %", "", text.replace("0.3567", ""))  # without chances
+        assert not re.search(r"\b1\.4[23]\d", factors)

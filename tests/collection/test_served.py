@@ -236,7 +236,7 @@ def test_the_researcher_watches_the_results(served, published, device):
     )
     head = page.inner_text("thead >> nth=0")
     assert "95% interval\neach by itself" in head
-    assert "however often you look" in head
+    assert "at any time" in head
     needed = max(question["needed"] or 0 for question in figures["questions"])
     assert f"{needed - 300:,} more to go." in page.inner_text("#wanted")
     assert "the width you want (20 percentage points)" in page.inner_text("#wanted")

@@ -122,7 +122,7 @@ const key = (kind, text) => make("p", { className: "small" }, make("span", { cla
 function card({ text, rows, mean, needed, promise, always, note }, { confidence, intervals, reports }) {
   const level = `${Math.round(100 * confidence)}% interval`;
   const kind = intervals === "all" || !always ? "all together" : "each by itself";
-  const head = [["Answer"], ["Share"], [level, look(kind), look(always ? "below: however often you look" : "")], []].map((title) =>
+  const head = [["Answer"], ["Share"], [level, look(kind), look(always ? "below: at any time" : "")], []].map((title) =>
     title.length ? make("th", { scope: "col" }, ...title) : make("td", { className: "bar" }));
   const lines = rows.flatMap((row) => {
     const wide = make("td", { className: "bar" }, bar(row));

@@ -39,7 +39,7 @@ PUBLISHED = {
 }
 FEW = {"tiny": 509, "quick": 2003, "normal": 2003, "full": 2003}  # answers, for exact errors with all steps
 EPSILONS = (0.5, 1.0, 3.0, 5.0, 5.8, 6.0, 8.0)  # counting takes longest at 5.8
-COUNT = """
+COUNT = r"""
 import re, sys, time
 from pathlib import Path
 import numpy as np

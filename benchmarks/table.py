@@ -84,7 +84,7 @@ def gaps(run: dict[str, Any]) -> list[str]:
     if not lines:
         return []
     levels = " | ".join(f"ε = {level:g}" for level in EPSILONS)
-    head = f"| largest proven gap (designs) | {levels} | slowest |"
+    head = f"| largest gap (designs) | {levels} | slowest |"
     return ["", head, "|---" * (len(EPSILONS) + 2) + "|", *lines]
 
 
@@ -149,7 +149,7 @@ def _optional(run: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         row["error"] for row in rows("Squared error of a share of 22000") if "windows" in row["method"]
     ]
     if windows:
-        what = "windows of 22,000 answers, ε = 5, 1,000 people: squared error of a share, every prior / one prior"
+        what = "windows of 22,000 answers, ε = 5, 1,000 people: squared error of a share, without a prior / with one"
         yield what, "27.3 (subset selection)", " / ".join(f"{error:.1f}" for error in windows)
 
 

@@ -361,7 +361,7 @@ def by_keyboard(page, inside, answer):
         page.keyboard.press("ArrowDown")
 
 
-@pytest.mark.parametrize("choose", [by_mouse, by_keyboard])
+@pytest.mark.parametrize("choose", [pytest.param(by_mouse, marks=pytest.mark.slow), by_keyboard])
 def test_what_the_page_sees_and_what_leaves_depends_on_the_answer_only_through_the_report(
     site, device, choose
 ):

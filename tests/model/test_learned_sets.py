@@ -270,7 +270,7 @@ def test_as_many_reports_as_can_be_counted_leave_next_to_nothing_open(n, people)
     assert priors.radius < 100 / people**0.5 + 1e-6
 
 
-@pytest.mark.parametrize("n", [12, 30])
+@pytest.mark.parametrize("n", [pytest.param(n, marks=pytest.mark.slow) for n in (12, 30)])
 def test_many_answers_have_sets_too(n):
     rng = np.random.default_rng(n)
     pi = 1 / np.arange(1, n + 1)

@@ -78,6 +78,7 @@ def test_a_search_that_costs_much_is_given_up_only_where_work_is_limited():
         assert oracle.exhausted == given_up
 
 
+@pytest.mark.slow
 def test_nobody_is_told_to_lift_limits_that_are_lifted():
     assert Effort().why is Why.WORK
     assert Effort(time_limit=math.inf).why is Why.EXHAUSTED

@@ -117,10 +117,10 @@ def test_numbers_and_truth_values_are_recognised_in_csv():
 
 def test_ids_in_csv_are_integers_if_they_are_written_as_such():
     c = C
-    ids = ["7", "-3", "0", "008", "1.0", "abc", "99999999999999999999", "+5", " x", "é"]
+    ids = ["7", "-3", "0", "008", "1.5", "abc", "99999999999999999999", "+5", " x", "é"]
     text = "id,answer\n" + "".join(f"{name},a\n" for name in ids)
     got = privatized(text.encode(), {"answer": c}, keyed=ex.Keyed(KEY, "id")).decode()
-    meant = [7, -3, 0, 8, "1.0", "abc", 99999999999999999999, 5, " x", "é"]
+    meant = [7, -3, 0, 8, "1.5", "abc", 99999999999999999999, 5, " x", "é"]
     reports = [row[1] for row in csv.reader(got.splitlines())][1:]
     assert reports == c.privatize(["a"] * len(ids), keyed=ex.Keyed(KEY, meant), column="answer")
     quoted = text.replace("7,", '"7",', 1)

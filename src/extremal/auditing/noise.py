@@ -444,7 +444,7 @@ class NoiseAudit:
             f"{self.noise}: leakage up to {at_most(self.epsilon)} nats, a factor of {factor(self.epsilon)}",
             f"one report in a hundred tells at most {at_most(self.envelope(0.01))} nats, one in ten "
             f"{at_most(self.envelope(0.1))}; "
-            f"a report leaks more than half of the worst with probability {chance(self.tail(self.epsilon / 2))}",
+            f"{chance(self.tail(self.epsilon / 2))} of reports leak more than half of the worst",
         ]
         if self.noise.bounds is None:
             lines.append(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.extracted import missing
+
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "proofs").glob("*.v"))
 PAGE = "\n".join(

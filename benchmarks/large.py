@@ -23,8 +23,7 @@ from families import zipf
 from report import Report, best
 
 import extremal as ex
-from extremal.lists.leakage import Choice, _best_size, best_choice, supports
-from extremal.lists.steps import Cosets, next_prime
+from extremal.lists.steps import Choice, Cosets, _best_size, best_choice, next_prime, supports
 
 ANSWERS = {"tiny": 5_000, "quick": 100_000, "normal": 1_000_000, "full": 1_000_000}
 RECORDS = {"tiny": 100_000, "quick": 2_000_000, "normal": 10_000_000, "full": 10_000_000}

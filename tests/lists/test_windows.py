@@ -27,10 +27,9 @@ from extremal.errors import (
     ValuesError,
 )
 from extremal.estimation import windows as counting
-from extremal.lists import leakage
-from extremal.lists import leakage as theory
-from extremal.lists.leakage import Choice
-from extremal.lists.steps import Cosets, Progressions, next_prime
+from extremal.lists import steps as leakage
+from extremal.lists import steps as theory
+from extremal.lists.steps import Choice, Cosets, Progressions, next_prime
 from extremal.lists.windows import _proved
 from extremal.randomness import SeededWords
 from tests.support.wording import refused

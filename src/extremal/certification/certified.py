@@ -30,10 +30,9 @@ from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.reading import Numbers, read_table
 from . import file as mechanism_file
-from .exact import checked_weights, exact_masses, largest_exact_lift
 from .proof import is_at_most, log_above
 from .stored import encode_label
-from .weights import BITS
+from .weights import BITS, checked_weights, exact_masses, largest_exact_lift
 
 
 @dataclass(frozen=True, eq=False, repr=False)

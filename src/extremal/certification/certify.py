@@ -16,9 +16,8 @@ from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from . import file as mechanism_file
 from .certified import Certified, no_mechanism, too_leaky
-from .exact import exact_masses, largest_exact_lift
 from .proof import is_at_most
-from .weights import candidates
+from .weights import candidates, exact_masses, largest_exact_lift
 
 # A matrix of doubles exceeds the level it was designed for by rounding: 1e-12 where rows are a little off 1.
 # More than this is not rounding and is refused.

@@ -33,7 +33,7 @@ from .serving import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from extremal.collection.outlook import Outlook
+    from extremal.collection.learning import Outlook
     from extremal.collection.published import Published
     from extremal.collection.questionnaire import Findings
     from extremal.collection.store import Store
@@ -171,7 +171,7 @@ def check(survey: str, *, output: Output) -> None:
     """
     from extremal.collection.designs import check as check_survey
     from extremal.collection.designs import same_id
-    from extremal.collection.outlook import outlook
+    from extremal.collection.learning import outlook
     from extremal.collection.page import page_of
     from extremal.collection.survey import read_survey
 

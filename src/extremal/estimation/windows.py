@@ -1,4 +1,4 @@
-"""Shares from reports that are a start and a step each (`lists.leakage`).
+"""Shares from reports that are a start and a step each (`lists.steps`).
 
 The set of a report holds an answer z with probability Q + (P - Q) share(z), whatever the other shares are. The number
 of sets that hold z is binomial, and (C_z / n - Q) / (P - Q) is an unbiased estimate of the share; Clopper and Pearson's

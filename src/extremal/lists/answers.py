@@ -15,7 +15,7 @@ from functools import cached_property
 from ..errors import FormatError
 from ..model.prior import Prior
 from ..model.reading import LABEL_NAMES, NUMBER_NAMES, csv_rows, number
-from .leakage import LARGEST
+from .steps import LARGEST
 
 BETWEEN = "|"  # of several in one cell
 

@@ -2,7 +2,7 @@
 
 What is certified are whole numbers, the weights of the places of an answer. With the largest weight
 W, weights of at least A inside the set and B outside of it, and m the exact mass of the lightest answers that fill a
-set, every report (step, start) has a lift of at most W / (B + (A - B) m): see `lists.leakage`. Under every prior it is
+set, every report (step, start) has a lift of at most W / (B + (A - B) m): see `lists.steps`. Under every prior it is
 at most W / B, the level of local differential privacy.
 
 One 64-bit word gives the step, another the place of the answer in the set. The step's word knows nothing of the answer:
@@ -48,8 +48,19 @@ from ..model.labels import Labels, check_labels
 from ..model.leakage import Doubt, check_protected
 from ..model.levels import check_epsilon
 from ..model.prior import Prior
-from .leakage import LARGEST, Choice, Supports, best_choice, doubt_of_windows, least_held, supports
-from .steps import Cosets, Progressions, Steps, is_prime
+from .steps import (
+    LARGEST,
+    Choice,
+    Cosets,
+    Progressions,
+    Steps,
+    Supports,
+    best_choice,
+    doubt_of_windows,
+    is_prime,
+    least_held,
+    supports,
+)
 
 STEP_PURPOSE = b"extremal-window-step-1\0"
 

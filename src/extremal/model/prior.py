@@ -17,8 +17,7 @@ from .._common.frames import heat_cell, html_table
 from .._common.types import Floats
 from .._common.words import shorten
 from ..errors import PriorError
-from .counting import count_column, count_combinations
-from .labels import Labels, check_labels
+from .labels import Labels, check_labels, count_column, count_combinations
 from .levels import SMALLEST_MASS, is_uniform, region, region_edges
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 
 import extremal as ex
 from extremal.errors import CertificationError, FormatError, MechanismError, PriorError
-from extremal.model.blocks import Blocks, in_blocks
+from extremal.model.mechanism import Blocks, in_blocks
 from extremal.randomness import SeededWords
 from tests.support.wording import refused
 

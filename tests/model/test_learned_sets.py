@@ -12,7 +12,7 @@ from scipy.stats import binom
 import extremal as ex
 from extremal.certification.certified import Certified
 from extremal.errors import FormatError, PriorError
-from extremal.model.blocks import in_blocks
+from extremal.model.mechanism import in_blocks
 from extremal.model.report_sums import Stage, Sums, passing
 from tests.support.mechanism_files import redigest
 

@@ -23,7 +23,7 @@ from extremal._native import library
 from extremal.draw import kernel
 from extremal.draw.texts import Texts, replace_fields
 from extremal.optimization.effort import Effort
-from extremal.optimization.oracles.exchange import bounds, greedy
+from extremal.optimization.oracles.exchange import bounds, oracle
 from extremal.optimization.oracles.knapsack import kernels as knapsack
 from extremal.optimization.oracles.levels import bound as levels
 from extremal.optimization.oracles.levels import oracle as level_search
@@ -51,7 +51,7 @@ def symmetric(rng: Draw, n: int) -> Any:
 
 
 def climb(pi: Any, W: Any, y: Any, pull: Any, total: Any, first: Any, X: Any) -> Any:
-    return greedy.climb(bounds.form(pi, 1.5, W, y), pull, total, first, 3, X)
+    return oracle.climb(bounds.form(pi, 1.5, W, y), pull, total, first, 3, X)
 
 
 def best(pi: Any, excess: Any, W: Any, y: Any, keep: Any, alike: Any) -> Any:
@@ -137,7 +137,7 @@ CASES: dict[str, Case] = {
             rng.normal(size=(3, n)),
         ],
     ),
-    "fill": (greedy.fill, lambda rng, n: [masses(rng, n), 1.5, np.array([rng.permutation(n)] * 3)]),
+    "fill": (oracle.fill, lambda rng, n: [masses(rng, n), 1.5, np.array([rng.permutation(n)] * 3)]),
     "best": (
         best,
         lambda rng, n: [masses(rng, n), 1.5, symmetric(rng, n), rng.normal(size=n), 5, rng.random(n) < 0.2],

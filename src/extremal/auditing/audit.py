@@ -23,7 +23,6 @@ from ..certification.certified import Certified, as_mechanism
 from ..certification.weights import exact_columns, exact_masses
 from ..errors import MechanismError, PriorError
 from ..model.adversary import Attribute, worst_attribute
-from ..model.blocks import BlockMechanism, Blocks
 from ..model.leakage import (
     Doubt,
     LeakageDistribution,
@@ -35,7 +34,7 @@ from ..model.leakage import (
     maximal_leakage,
     pml,
 )
-from ..model.mechanism import Mechanism, check_match, common_labels
+from ..model.mechanism import BlockMechanism, Blocks, Mechanism, check_match, common_labels
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.processing import Function, seen_from

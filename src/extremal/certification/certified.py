@@ -21,11 +21,10 @@ from ..draw.arrays import Draws, draw_codes, draw_column
 from ..draw.keys import Columns, Keyed
 from ..draw.sampler import Sampler, Words
 from ..errors import CertificationError, ExtremalError, FormatError, MechanismError, PriorError
-from ..model.blocks import BlockMechanism, Blocks
 from ..model.labels import Labels, check_labels
 from ..model.leakage import Doubt, check_protected, doubt
 from ..model.levels import check_epsilon
-from ..model.mechanism import Mechanism
+from ..model.mechanism import BlockMechanism, Blocks, Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.reading import Numbers, read_table

@@ -8,10 +8,9 @@ import numpy as np
 
 from .._common.threads import one_thread
 from ..errors import CertificationError, MechanismError, SizeError
-from ..model.blocks import BlockMechanism
 from ..model.leakage import RULED_OUT, check_protected, pml
 from ..model.levels import MaximalLeakage, Notion, check_epsilon
-from ..model.mechanism import Mechanism, check_match
+from ..model.mechanism import BlockMechanism, Mechanism, check_match
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from . import file as mechanism_file

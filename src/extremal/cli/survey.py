@@ -16,7 +16,7 @@ from extremal._common.words import missing
 from extremal.errors import OptionError, SurveyError
 from extremal.estimation.promise import SURVEY, goal
 
-from . import fieldwork, show
+from . import serving, show
 from .failure import CheckFailed
 from .output import Output, check_folder, check_target, write_text
 from .progress import progress
@@ -299,7 +299,7 @@ def invite(
     if not published.invitation:
         raise SurveyError("this survey needs no invitations", remedy="write invitation = true in it")
     check_target(output, overwrite)
-    fieldwork.check_apart(output, survey, place_of(survey, database))
+    serving.check_apart(output, survey, place_of(survey, database))
     base = public_address(url)
     with create_store(place_of(survey, database), published) as store:
         links = "".join(f"{base}#{token}\n" for token in store.invite(count))
@@ -435,7 +435,7 @@ def export(survey: str, *, output: str, database: str | None = None, overwrite: 
     from extremal.release.files.source import KNOWN, format_of
 
     check_target(output, overwrite)
-    fieldwork.check_apart(output, survey, place_of(survey, database))
+    serving.check_apart(output, survey, place_of(survey, database))
     kind = "csv" if output == "-" else format_of(output)
     if kind is None:
         raise OptionError(f"-o must name a file of one format: {KNOWN}", given=output)
@@ -478,16 +478,16 @@ def close(survey: str, *, database: str | None = None) -> None:
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "new": new,
-    "import": _extra()(fieldwork.import_form),
+    "import": _extra()(serving.import_form),
     "check": check,
     "texts": texts,
-    "test": _extra()(fieldwork.rehearse),
+    "test": _extra()(serving.rehearse),
     "serve": serve,
     "form": form,
     "invite": invite,
     "add": add,
     "learn": learn,
     "export": export,
-    "backup": _extra()(fieldwork.backup),
+    "backup": _extra()(serving.backup),
     "close": close,
 }

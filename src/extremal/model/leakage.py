@@ -24,10 +24,9 @@ from .._common import checks
 from .._common.threads import one_thread_of_numpy
 from .._common.types import Floats
 from ..errors import DisclosureError
-from .blocks import BlockMechanism
 from .labels import Labels
 from .levels import check_epsilon
-from .mechanism import Mechanism, check_match, check_mechanism, common_labels
+from .mechanism import BlockMechanism, Mechanism, check_match, check_mechanism, common_labels
 from .prior import Prior
 from .prior_set import PriorSet
 

@@ -16,7 +16,7 @@ from ..._common.json import finite_or_none, json_text
 from ..._common.plot import GREY, given_axes
 from ..._common.types import Floats
 from ..._common.words import aligned
-from . import effects, inference, tables
+from . import inference, tables
 from .assembly import Assembly, Parameter
 from .columns import ModelMatrix, Parsed
 from .fit import Fitted
@@ -235,7 +235,7 @@ class Regression:
         at
             Column -> value that every row gets, e.g. {"age": 40}; of a private predictor, one of its labels.
         """
-        return effects.shares(self, data, at)
+        return tables.shares(self, data, at)
 
     def predict(self, data: Any = None) -> Floats:
         """The probability of every answer for each row, or its mean: (rows, answers).
@@ -245,7 +245,7 @@ class Regression:
         data
             New rows; those of the fit if None.
         """
-        return effects.predict(self, data)
+        return tables.predict(self, data)
 
     def effects(self, *variables: str) -> FigureTable:
         """Average marginal effects on the share of each answer, or on the mean.
@@ -257,7 +257,7 @@ class Regression:
         *variables
             Names of columns; all of them if none is given.
         """
-        return effects.effects(self, variables)
+        return tables.effects(self, variables)
 
     def records(self) -> list[dict[str, Any]]:
         """Every coefficient with its figures and what privacy cost it, one mapping for each."""

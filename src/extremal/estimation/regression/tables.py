@@ -1,9 +1,12 @@
-"""How a regression is shown: figures with standard errors and intervals in tables, and what their reader must know."""
+"""How a regression is shown: figures with standard errors and intervals in tables, and what their reader must know.
+
+Also predicted shares and average marginal effects, with errors by the delta method.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from statistics import NormalDist
@@ -12,16 +15,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.special
 
+from ..._common import checks
 from ..._common.frames import Tabular, html_table
 from ..._common.json import json_text
 from ..._common.plot import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from ..._common.threads import one_thread
 from ..._common.types import Floats
 from ..._common.words import aligned
+from ...errors import OptionError, ValuesError
 from ..promise import Promise
+from . import columns
 from .families import TITLES
+from .likelihood import Likelihood
 
 if TYPE_CHECKING:
     from .result import Regression
+
 
 DIFFERENT = 1e-3  # p-values below: the outcome's model is called wrong
 COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, BLACK)
@@ -217,3 +226,195 @@ def tables(result: Regression) -> dict[Any, list[list[str]]]:
             cells.append(f"x {ratio:.2f}" if ratio < 1e6 else "-")
             found.setdefault(p.answer, [head]).append(cells)
     return found
+
+
+STEP = 1e-4  # of a derivative, in standard deviations of the variable
+
+
+@one_thread
+def predict(result: Regression, data: Any = None) -> Floats:
+    """Expected outcomes of each row, (rows, answers) or (rows, 1)."""
+    likelihood = _model(result, _rows(result, data), {}, {})
+    B, gamma = likelihood.coefficients(result.coefficients)
+    shares = np.exp(likelihood.log_priors(slice(None), gamma))
+    means = [likelihood.family.mean(B @ X)[0] for X in likelihood.designs]
+    return np.asarray(sum(share * mean for share, mean in zip(shares, means, strict=True))).T
+
+
+@one_thread
+def shares(result: Regression, data: Any, at: Mapping[str, Any] | None) -> FigureTable:
+    """Expected outcomes on average over the rows."""
+    frame = _rows(result, data)
+    weights = result.source.weights if data is None else np.ones(len(frame))
+    fixed = dict(at or {})
+    checks.columns(fixed, sorted(result.source.parsed.columns), "the formula")
+    known = result.source.combinations.each
+    private = {name: fixed.pop(name) for name in list(fixed) if name in known}
+    for name, value in private.items():
+        checks.label(value, name, known[name])
+    moved = {name: _constant(frame[name], value) for name, value in fixed.items()}
+    values, jacobian = _average(result, _model(result, frame, moved, private, weights))
+    where = "" if not at else " at " + ", ".join(f"{name} = {value}" for name, value in at.items())
+    what = "predicted shares" if result.answers else "predicted mean"
+    return FigureTable(
+        f"{what}, average of {len(frame)} rows{where}",
+        ("answer",),
+        tuple((x,) for x in result.answers or (result.source.parsed.outcome,)),
+        values,
+        jacobian @ result.covariance @ jacobian.T,
+        result.confidence,
+        tested=False,
+        within=(0.0, 1.0) if result.answers else (-np.inf, np.inf),
+    )
+
+
+@one_thread
+def effects(result: Regression, variables: Sequence[str]) -> FigureTable:
+    """Average marginal effects of variables, all of the formula if none is named."""
+    there = sorted(result.source.parsed.columns)
+    checks.columns(variables, there, "the formula")
+    labels: list[tuple[Any, ...]] = []
+    values: list[Floats] = []
+    jacobians: list[Floats] = []
+    outcomes = result.answers or (result.source.parsed.outcome,)
+    for name in variables or there:
+        for change, value, jacobian in _changes(result, name):
+            labels += [(change, answer) for answer in outcomes]
+            values.append(value)
+            jacobians.append(jacobian)
+    if not values:
+        raise OptionError("a model without covariates has no marginal effects", given=repr(result.formula))
+    J = np.vstack(jacobians)
+    return FigureTable(
+        f"average marginal effects, {result.rows} rows",
+        ("change", "answer"),
+        tuple(labels),
+        np.concatenate(values),
+        J @ result.covariance @ J.T,
+        result.confidence,
+    )
+
+
+def _changes(result: Regression, name: str) -> list[tuple[str, Floats, Floats]]:
+    """What is changed, in words, and how expected outcomes and their derivatives change with it."""
+    frame, known = result.source.frame, result.source.combinations.each
+    levels = known[name] if name in known else _levels(result, name)
+
+    def moved(values: Any) -> tuple[Floats, Floats]:
+        return _average(result, _model(result, frame, {name: values}, {}, result.source.weights))
+
+    def at(value: Any) -> tuple[Floats, Floats]:
+        if name not in known:
+            return moved(_constant(frame[name], value))
+        return _average(result, _model(result, frame, {}, {name: value}, result.source.weights))
+
+    if levels is not None:
+        base, others = at(levels[0]), [at(x) for x in levels[1:]]
+        return [
+            (f"{name}: {levels[0]} → {x}", v - base[0], J - base[1])
+            for x, (v, J) in zip(levels[1:], others, strict=True)
+        ]
+    numbers = np.asarray(frame[name], dtype=np.float64)
+    step = STEP * (float(numbers.std()) or 1.0)
+    up, down = moved(numbers + step), moved(numbers - step)
+    return [(f"d/d {name}", (up[0] - down[0]) / (2 * step), (up[1] - down[1]) / (2 * step))]
+
+
+def _levels(result: Regression, name: str) -> Sequence[Any] | None:
+    """The levels of a column that the formula takes for categories."""
+    import pandas as pd
+
+    column = result.source.frame[name]
+    if pd.api.types.is_bool_dtype(column):
+        return [False, True]
+    for factor, levels in result.source.design.categorical.items():
+        inside = factor.partition("(")[2] if "(" in factor else factor
+        if inside.split(",")[0].strip(" )`") == name:
+            return levels
+    return None
+
+
+def _constant(column: Any, value: Any) -> Any:
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return pd.Categorical([value] * len(column), dtype=column.dtype)
+    return pd.Series([value] * len(column), index=column.index)
+
+
+def _rows(result: Regression, data: Any) -> Any:
+    """The frame that was fitted, or another that has what the right of the formula needs."""
+    if data is None:
+        return result.source.frame
+    clear = sorted(result.source.parsed.columns - set(result.private))
+    if not clear:
+        raise ValuesError(
+            "rows are not needed: the model has no covariates in the clear", remedy="leave data out"
+        )
+    frame = columns.read(data, clear, [])
+    gone = int(np.any([columns.missing(frame[name]) for name in clear], axis=0).sum())
+    if gone:
+        raise ValuesError("every row must have all covariates", given=f"{gone} of {len(frame)} rows do not")
+    for name in clear:  # as it was fitted: text, categories or numbers
+        fitted = result.source.frame[name]
+        if isinstance(fitted.dtype, type(frame[name].dtype)) or fitted.dtype.kind in "ifb":
+            continue
+        frame[name] = frame[name].astype(fitted.dtype)
+    return frame
+
+
+def _model(
+    result: Regression, frame: Any, moved: Mapping[str, Any], fixed: Mapping[str, Any], weights: Any = 1.0
+) -> Likelihood:
+    """The model of some rows, in the coefficients themselves.
+
+    Some columns are moved, some private predictors fixed; P(k | z) stays that of the rows as they are, so that what
+    changes is the effect of these columns alone.
+    """
+    source, prepared = result.source, result.fitted.prepared
+    filled = frame.assign(**moved)
+    matrices: dict[tuple[Any, ...], Floats] = {}
+    designs = []
+    for labels in source.combinations.labels:
+        at = tuple(fixed.get(name, x) for name, x in zip(source.combinations.names, labels, strict=True))
+        if at not in matrices:
+            X = source.design.matrix(source.combinations.filled(filled, at))
+            extra = len(prepared.assembly.names) - X.shape[1]  # the nameless constant of a Gaussian model
+            matrices[at] = np.ascontiguousarray(np.hstack([X, np.ones((len(X), extra))]).T)
+        designs.append(matrices[at])
+    Z = source.covariate_design
+    return Likelihood(
+        prepared.likelihood.family,
+        tuple(designs),
+        prepared.contrast,
+        (),
+        np.broadcast_to(weights, len(frame)),
+        covariates=None if Z is None else Z.matrix(frame).T,
+        log_shares=result.assembly.log_shares,
+    )
+
+
+def _average(result: Regression, likelihood: Likelihood) -> tuple[Floats, Floats]:
+    """Expected outcomes on average over the rows, (A,), and their derivatives by the coefficients (A, P)."""
+    B, gamma = likelihood.coefficients(result.coefficients)
+    q, K = likelihood.contrast.shape[1], len(likelihood.designs)
+    values = np.zeros(max(len(result.answers), 1))
+    jacobian = np.zeros((len(values), likelihood.size))
+    for rows in likelihood.blocks():
+        weights = likelihood.weights[rows]
+        w = np.broadcast_to(np.exp(likelihood.log_priors(rows, gamma)), (K, len(weights)))
+        means = []
+        for X, share in zip((X[:, rows] for X in likelihood.designs), w, strict=True):
+            mean, change = likelihood.family.mean(B @ X)
+            values += mean @ (weights * share)
+            own = (change * (weights * share)).reshape(-1, len(weights)) @ X.T
+            jacobian[:, :q] += own.reshape(len(values), -1) @ likelihood.contrast
+            means.append(mean)
+        if likelihood.covariates is not None:
+            whole = np.sum([share * mean for share, mean in zip(w, means, strict=True)], axis=0)
+            gains = [
+                (weights * w[k] * (means[k] - whole)) @ likelihood.covariates[:, rows].T for k in range(1, K)
+            ]
+            jacobian[:, q:] += np.hstack(gains)
+    total = float(likelihood.weights.sum())
+    return values / total, jacobian / total

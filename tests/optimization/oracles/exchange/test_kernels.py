@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extremal.optimization.oracles.exchange.bounds import best_vertices, form
-from extremal.optimization.oracles.exchange.greedy import climb, fill
+from extremal.optimization.oracles.exchange.oracle import climb, fill
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support.examples import at_most
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .types import Axes
 from .words import missing
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 # Okabe and Ito's palette, which people with any kind of colour vision can tell apart. Curves differ by marker or
 # dash as well, so that a print without colours is legible too.

@@ -1,8 +1,9 @@
-"""Names for the arrays that signatures speak of, and when values that hold them are the same."""
+"""Names for the arrays and pictures that signatures speak of, and when values that hold them are the same."""
 
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,10 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+else:
+    Axes = object  # matplotlib is imported where something is drawn
 
 
 def same(a: object, b: object) -> bool:

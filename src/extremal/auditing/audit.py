@@ -10,14 +10,14 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._common import checks
 from .._common.json import json_text
 from .._common.threads import one_thread
-from .._common.types import Floats
+from .._common.types import Axes, Floats
 from ..certification import proof
 from ..certification.certified import Certified, as_mechanism
 from ..certification.weights import exact_columns, exact_masses
@@ -52,9 +52,6 @@ from .figures import (
     nearly_certain,
     outcomes,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)

@@ -19,20 +19,18 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._common import checks
 from .._common.threads import one_thread
+from .._common.types import Axes
 from ..certification.certified import Certified
 from ..certification.proof import Lift, log_above
 from ..model.mechanism import Mechanism, check_match, check_mechanism
 from ..model.prior import Prior, check_prior
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._common.plot import BLUE, ORANGE, VERMILION, given_axes
-from .._common.types import Floats
+from .._common.types import Axes, Floats
 from .._common.words import factor, visible, without_middle
 from ..model.labels import Labels
 from ..model.leakage import LeakageDistribution
@@ -25,9 +25,6 @@ from ..model.prior import Prior
 from ..model.purpose import Mean, Purpose, shares
 from ..optimization.curves import Tradeoff
 from .envelope import Envelope
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 INK, GRID, PAPER = "#222222", "#dddddd", "#ffffff"
 HEAT = "#004488"

@@ -18,8 +18,6 @@ from .output import Output, Result, check_target, taken_twice, write_text
 from .progress import progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from extremal.auditing.pairs import PairsAudit
 
 MOST_LISTED = 40  # of the answers that reports rule out; longer lists ask for --markdown
@@ -205,7 +203,7 @@ class PairsResult:
         """All of it, for programs."""
         return self.found.to_dict()
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         show.sentences(out, str(self.found).splitlines())
 
@@ -255,7 +253,7 @@ class AuditResult:
             return advice.disclosure(self.mechanism)
         return near_disclosure(self.audit)
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         from extremal.auditing.text import measures_in_nats
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import extremal as ex
 from extremal.errors import FileError, OptionError, ValuesError
@@ -12,11 +12,6 @@ from . import options, show
 from .inputs import load_mechanism
 from .output import Output
 from .progress import progress
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from extremal.estimation.interval_table import IntervalTable
 
 MOST_ANSWERS = 30  # whose pairs are estimated; the mechanism of pairs grows with their fourth power
 
@@ -110,7 +105,7 @@ class ChangeResult:
     found: Any
     leaks: Any
 
-    def tables(self) -> dict[str, IntervalTable]:
+    def tables(self) -> dict[str, show.IntervalTable]:
         """Each table by its name for programs."""
         return {"change": self.found.change, "same": self.found.stayed, "from_to": self.found.transitions}
 
@@ -126,7 +121,7 @@ class ChangeResult:
         counts = {"people": self.found.joint.reports, "left_out": self.found.dropped}
         return {**counts, **shown, "leakage_of_both": self.leaks.epsilon}
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         show.tell_tables(out, {table.title: table for table in self.tables().values()})
         both, one = self.found.joint.reports, self.found.dropped

@@ -6,7 +6,7 @@ import math
 import os
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import extremal as ex
 from extremal.errors import PriorError
@@ -17,9 +17,6 @@ from .failure import CheckFailed, message_of
 from .inputs import learn, learn_from_reports, origin, parse_prior, read_mechanism, renamed
 from .output import MechanismOutput
 from .progress import progress
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 MOST_PEOPLE = 10**12
 ANY = "any"  # the prior that nobody knows
@@ -255,7 +252,7 @@ class DesignResult:
             precision = " ".join(self.precision()) or None
         return {**facts, "precision": precision, "file": self.target, "warnings": warnings}
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         with progress("auditing"):
             audit, shares, precise = ex.audit(self.certified), self.shares(), self.precision()
@@ -379,7 +376,7 @@ class CertifyResult:
             "warnings": advice.disclosure(self.certified),
         }
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         show.warnings(out, advice.disclosure(self.certified))
         c, whom = self.certified, "under the prior in the file"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import extremal as ex
 from extremal.errors import FileError, OptionError, ValuesError
@@ -27,11 +27,6 @@ from .inputs import (
 from .output import Output
 from .progress import progress
 from .stored import Beside, estimate_store
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from extremal.estimation.interval_table import IntervalTable
 
 Found = Any  # an Estimate, or a GroupedEstimate with --by
 
@@ -299,7 +294,7 @@ def _estimate(
 
 def _tables(
     found: Found, certified: ex.Certified, chosen: str | tuple[str, ...] | None, more: ExtraOptions
-) -> dict[str, IntervalTable]:
+) -> dict[str, show.IntervalTable]:
     """What was asked for beside the shares, by its title."""
     tables = {}
     if isinstance(chosen, tuple):
@@ -322,9 +317,9 @@ class EstimateResult:
     """Shares, and what was asked for beside them."""
 
     found: Found
-    tables: dict[str, IntervalTable]
+    tables: dict[str, show.IntervalTable]
     bounds: ex.compliance.ShareBounds | None
-    stages: dict[str, IntervalTable]  # of several, what each tells by itself
+    stages: dict[str, show.IntervalTable]  # of several, what each tells by itself
 
     def notes(self) -> list[str]:
         """What holds of the intervals, and what is wrong with the reports."""
@@ -354,7 +349,7 @@ class EstimateResult:
             facts["stage_by_stage"] = [table.to_dict() for table in self.stages.values()]
         return facts if self.bounds is None else {**facts, "bounds": self.bounds.rows()}
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         notes, warnings = self.notes(), self.warnings()
         show.warnings(out, warnings)

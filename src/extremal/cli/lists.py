@@ -25,9 +25,6 @@ from .output import MechanismOutput, Output, check_table, write_table
 from .progress import progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from extremal.estimation.interval_table import IntervalTable
     from extremal.release.files.privatize import FileRelease
 
 GUESSES = (0.01, 0.1)  # chances of a right guess before a report, as examples
@@ -119,7 +116,7 @@ class ListResult:
         least = share * w.outside / (w.outside + (w.inside + 1 - w.outside) * heavy)
         return [least, min(1.0, share * math.exp(w.realised_epsilon))]
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         w, (own, other) = self.windows, self.windows.supports
         show.warnings(out, self.warnings())
@@ -279,7 +276,7 @@ def _number(numbers: dict[str, int], text: str, option: str) -> int:
 class ListEstimated:
     """Shares of answers of a list, and of groups."""
 
-    tables: list[IntervalTable]
+    tables: list[show.IntervalTable]
     chosen: bool  # by their estimates
 
     def records(self) -> list[dict[str, Any]]:
@@ -294,7 +291,7 @@ class ListEstimated:
         """What is wrong with the reports."""
         return [show.sentence(table.warning) for table in self.tables if table.warning]
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         show.warnings(out, self.warnings())
         for table in self.tables:

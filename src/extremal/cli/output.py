@@ -9,16 +9,13 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import extremal as ex
 from extremal._common import files
 from extremal.errors import FileError
 
 from . import show
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -29,7 +26,7 @@ class Result(Protocol):
     def facts(self) -> dict[str, Any]:
         """All of it, for programs."""
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
 
 

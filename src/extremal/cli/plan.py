@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import extremal as ex
 from extremal.errors import FileError, OptionError
@@ -14,9 +14,6 @@ from . import options, show
 from .inputs import learn, load_mechanism, named_label
 from .output import Output, check_target, write_bytes
 from .progress import progress
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @dataclass(frozen=True)
@@ -201,7 +198,7 @@ class PlanResult:
         rows = None if self.drawn is None else self.drawn.rows()
         return {**facts, "precision": rows, "file": self.picture}
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         show.sentences(out, [] if self.least is None else self.least.lines())
         if self.found is not None:

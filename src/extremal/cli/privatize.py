@@ -25,8 +25,6 @@ from .output import Output, check_own_files, check_table, check_target, write_ta
 from .progress import progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from extremal.release.files.source import Data
 
     Jobs = dict[Any, Any]  # mechanisms, or a list
@@ -247,7 +245,7 @@ class PrivatizeResult:
             "warnings": [*self.warnings(), *self.notes()],
         }
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         show.warnings(out, self.warnings())
         where = "on standard output" if self.target == "-" else f"in {self.target}"

@@ -16,8 +16,6 @@ from .output import Output
 from .progress import progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from extremal.estimation.regression.tables import FigureTable
 
 
@@ -163,7 +161,7 @@ class RegressResult:
         facts = {**self.found.to_dict(), **{name: table.rows() for name, table in self.more.items()}}
         return facts if self.tests is None else {**facts, "tests": self.tests.rows()}
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         from extremal.estimation.regression import tables
 

@@ -27,8 +27,6 @@ from .output import Output, check_own_files, check_target, write_text
 from .progress import progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from extremal.collection.published import Published
     from extremal.collection.server import TlsFiles
     from extremal.collection.store import Store
@@ -206,7 +204,7 @@ def warn_of_http(base: str) -> None:
         )
 
 
-def _draw(out: Console, rows: list[list[int]]) -> None:
+def _draw(out: show.Console, rows: list[list[int]]) -> None:
     """A QR code, two rows of it in a line of text."""
     from rich.text import Text
 
@@ -345,7 +343,7 @@ class Rehearsed:
         """All of it, for programs."""
         return {"test": True, "people": self.people, **self.results}
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         show.warnings(out, [f"A test with {self.people:,} simulated people. Nobody was asked."])
         for question in self.results["questions"]:

@@ -15,9 +15,10 @@ from extremal._common.words import visible as visible
 from extremal.estimation.promise import COMMAND
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console as Console
+    from rich.console import RenderableType
 
-    from extremal.estimation.interval_table import IntervalTable
+    from extremal.estimation.interval_table import IntervalTable as IntervalTable
 
 MOST_ROWS = 30  # of a table
 MOST_SINGLE = 12  # reports up to which each has a line of its own

@@ -12,12 +12,9 @@ from . import advice, show
 from .progress import progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from extremal.collection.published import Part
     from extremal.collection.store import StoredReports
     from extremal.estimation.differences import EqualityTest
-    from extremal.estimation.interval_table import IntervalTable
     from extremal.estimation.sample import NamedColumns
 
 MOST_SHOWN = 50  # answers of a list, if nobody says
@@ -45,11 +42,11 @@ class ColumnEstimated:
     """What the reports in one column tell: no tables if nobody answered."""
 
     name: str
-    tables: list[IntervalTable]
+    tables: list[show.IntervalTable]
     warnings: list[str]
     notes: list[str]
     drift: EqualityTest | None = None  # between stages
-    stages: dict[str, IntervalTable] = field(
+    stages: dict[str, show.IntervalTable] = field(
         default_factory=dict
     )  # by title, what each mechanism's reports tell
 
@@ -91,7 +88,7 @@ class StoreEstimated:
         people, closed = len(self.reports.rows), self.reports.closed
         return {"store": self.source, "reports": people, "closed": closed, "questions": questions}
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         for column in self.columns:
             show.heading(

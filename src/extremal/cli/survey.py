@@ -31,8 +31,6 @@ from .serving import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from extremal.collection.learning import Outlook
     from extremal.collection.published import Published
     from extremal.collection.questionnaire import Findings
@@ -104,7 +102,7 @@ class Checked:
         learn = {} if self.outlook is None else {"learn": self.outlook.to_dict()}
         return {**names, **self.findings.to_dict(), **needed, **learn}
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         published, findings = self.published, self.findings
         show.heading(out, published.title)
@@ -130,7 +128,7 @@ class Checked:
         show.sentences(out, [findings.total])
         out.print(f"\nSHA-256 of the page: {self.page_digest}", soft_wrap=True)
 
-    def _tell_learning(self, out: Console, outlook: Outlook) -> None:
+    def _tell_learning(self, out: show.Console, outlook: Outlook) -> None:
         show.heading(out, "What learning is worth")
         width = self.published.width
         head = ("question", "if answers are", "without learning", *(("people", "with it") if width else ()))

@@ -14,8 +14,6 @@ from .output import Output, check_folder
 from .progress import progress
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from extremal.studies.demo.run import Demo
     from extremal.studies.paper import Reproduction
 
@@ -69,7 +67,7 @@ class DemoResult:
         """What is different with one's own data."""
         return advice.counted_prior("answers.csv", "mechanism.json")
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         from extremal.studies.demo.report import comparison, summary
         from extremal.studies.demo.run import MISSING, SHARES
@@ -184,7 +182,7 @@ class ReproduceResult:
             "report": str(self.done.report),
         }
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         show.facts(out, [str(self.done)])
         for check in self.done.checks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import extremal as ex
 from extremal.errors import EpsilonError, FileError, OptionError
@@ -13,10 +13,6 @@ from . import options, show
 from .inputs import learn
 from .output import Output, check_table, check_target, write_text
 from .progress import progress
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 MOST_POINTS, USUAL_POINTS = 1000, 12
 
@@ -165,7 +161,7 @@ class CurveResult:
 class TradeoffResult(CurveResult):
     """The best utility at each epsilon."""
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         curve = self.curve
         show.heading(
@@ -196,7 +192,7 @@ class TradeoffResult(CurveResult):
 class SamplesResult(CurveResult):
     """The best utility for every prior that fits a sample, by the size of the sample."""
 
-    def tell(self, out: Console) -> None:
+    def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         curve = self.curve
         show.heading(

@@ -15,14 +15,14 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._common import checks
 from .._common.frames import Tabular
 from .._common.threads import one_thread
-from .._common.types import Floats
+from .._common.types import Axes, Floats
 from ..certification.certified import Certified
 from ..certification.certify import certify
 from ..errors import EpsilonError, OptionError
@@ -37,9 +37,6 @@ from .contrasts import Channel, each_symbol, standard_errors
 from .intervals import normal_quantile
 from .planning import check_people
 from .promise import FIGURES
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MARGIN = 1e-9  # of the wish: what a design has more than was wished for, so that rounding takes nothing away
 PRECISION = (

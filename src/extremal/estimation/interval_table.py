@@ -8,21 +8,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._common.frames import Tabular, html_table
 from .._common.json import finite_or_none, json_text
-from .._common.types import Floats
+from .._common.types import Axes, Floats
 from .._common.words import aligned, counted
 from ..model.labels import Labels
 from .promise import Promise
 from .sample import WeightedReports
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ import extremal as ex
 from extremal._common import checks
 from extremal._common.json import finite_or_none
 from extremal._common.plot import BLUE, GREY, VERMILION, bars_size, matrix_size, rendered
-from extremal._common.types import Floats
+from extremal._common.types import Axes, Floats
 from extremal._common.words import at_least, factor, gaps, lookalikes
 from extremal.auditing import pictures
 from extremal.auditing import text as audit_text
@@ -29,9 +29,6 @@ from extremal.optimization.curves import Tradeoff
 
 from .compute import PASSES, Figures, Made
 from .state import Known, State, shown
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SHOWN = 900  # entries up to which the page gets the matrix as numbers
 MOST_ERRORS = 150  # symbols up to which the precision of each share is computed

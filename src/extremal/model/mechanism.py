@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,14 +25,11 @@ from numpy.typing import ArrayLike, NDArray
 from .._common import checks
 from .._common.frames import heat_cell, html_table
 from .._common.threads import one_thread_of_numpy
-from .._common.types import Floats
+from .._common.types import Axes, Floats
 from .._common.words import aligned, shorten
 from ..errors import MechanismError, PriorError, SizeError
 from .labels import Labels, check_labels
 from .prior import Prior, check_prior
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 ROW_TOLERANCE = 1e-9  # rows given may miss 1 by this much; beyond EXACT they are divided by their sum
 EXACT = 1e-12

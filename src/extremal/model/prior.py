@@ -7,21 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from html import escape
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._common import checks
 from .._common.frames import heat_cell, html_table
-from .._common.types import Floats
+from .._common.types import Axes, Floats
 from .._common.words import shorten
 from ..errors import PriorError
 from .labels import Labels, check_labels, count_column, count_combinations
 from .levels import SMALLEST_MASS, is_uniform, region, region_edges
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 SUM_TOLERANCE = 1e-9  # probabilities given may miss 1 by this much; they are then divided by their sum
 ROUNDED = 4e-16  # the sum of probabilities that were divided by theirs: within this they stay as they are

@@ -7,23 +7,28 @@ is not the best at that level may leak less and be worth more.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from .._common import checks
 from .._common.frames import Tabular, html_rows, html_table
 from .._common.threads import one_thread
-from .._common.types import Floats
+from .._common.types import Axes, Floats, Ints
 from .._common.words import aligned
-from ..errors import OptionError
-from ..model.levels import check_epsilon
-from ..model.mechanism import identity
+from ..errors import OptionError, SolverError
+from ..model.leakage import ROUNDING, epsilon_pml, ldp_epsilon, lip_epsilon, maximal_leakage
+from ..model.levels import LDP, LIP, MaximalLeakage, Notion, check_epsilon
+from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Purpose, shares
-from ..model.utility import Utility
+from ..model.utility import Utility, mutual_information
 from ..theory.randomized_response import (
     LARGEST,
     at_pml,
@@ -34,26 +39,9 @@ from ..theory.randomized_response import (
     subset_selection,
 )
 from .design import designed
-from .finish import Design
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-import math
-import time
-from dataclasses import replace
-from functools import partial
-
-from .._common import checks
-from .._common.types import Ints
-from ..errors import SolverError
-from ..model.leakage import ROUNDING, epsilon_pml, ldp_epsilon, lip_epsilon, maximal_leakage
-from ..model.levels import LDP, LIP, MaximalLeakage, Notion
-from ..model.mechanism import Mechanism
-from ..model.utility import mutual_information
 from .effort import Effort
 from .estimates import randomized_response
-from .finish import Found, finish
+from .finish import Design, Found, finish
 from .masters.quadratic import cut
 from .problem import Problem
 from .reductions import QuadraticProblem, Symbols, ridged

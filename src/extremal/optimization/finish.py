@@ -10,11 +10,10 @@ import math
 import time
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.types import Floats, Ints, same
+from .._common.types import Axes, Floats, Ints, same
 from ..errors import ProofError
 from ..model.leakage import Doubt, doubt
 from ..model.levels import PML, Notion, rounding
@@ -30,9 +29,6 @@ from .effort import Effort, Stats, Why
 from .generate import NO_SEARCH, relative_gap
 from .problem import Problem
 from .tuning import VERTICES_TABLED
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 ROUNDING = 1e-9  # of the value: what sums, factors and linear programs may be off by
 LIFTS = 1e-14  # of a lift: what rounding does to it

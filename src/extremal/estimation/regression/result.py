@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..._common import checks
 from ..._common.frames import to_frame
 from ..._common.json import finite_or_none, json_text
 from ..._common.plot import GREY, given_axes
-from ..._common.types import Floats
+from ..._common.types import Axes, Floats
 from ..._common.words import aligned
 from . import inference, tables
 from .assembly import Assembly, Parameter
@@ -23,9 +23,6 @@ from .fit import Fitted
 from .inference import variance_ratios
 from .reading import Combinations
 from .tables import FigureTable
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class MisfitWarning(UserWarning):

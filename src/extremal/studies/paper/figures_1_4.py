@@ -7,20 +7,18 @@ shows the binary problem in the plane: the mechanisms that satisfy epsilon-PML, 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import extremal as ex
 from extremal._common.plot import BLACK, BLUE, GREY, ORANGE, SKY, VERMILION
+from extremal._common.types import Axes
 from extremal.optimization.design import designed
 from extremal.theory import closed_form
 
 from ..._common.types import Floats
 from .panel import Panel, PaperCheck, close, erratum, fact, within
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 UNIFORM = ex.Prior.uniform(3)
 SKEWED = ex.Prior([0.5, 0.3, 0.2])

@@ -11,20 +11,17 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 import extremal as ex
 from extremal._common.plot import BLACK, BLUE, ORANGE
+from extremal._common.types import Axes
 from extremal.theory import closed_form
 
 from ..._common.types import Floats
 from .panel import Panel, PaperCheck, erratum, fact
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BINARY_TITLE = "Binary mechanism, P_X = (0.55, 0.45)"
 FIVE_TITLE = "High-privacy mechanism, P_X = (0.3, 0.2, 0.2, 0.2, 0.1)"

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 import extremal as ex
 from extremal._common.frames import encode_table
 from extremal._common.plot import picture
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from extremal._common.types import Axes
 
 
 @dataclass(frozen=True)

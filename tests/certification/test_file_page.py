@@ -16,8 +16,7 @@ import extremal as ex
 from extremal.certification import file as mechanism_file
 from extremal.certification import stored
 from extremal.certification.certified import Certified
-from extremal.draw.ids import id_blocks
-from extremal.draw.keys import draw_key, keyed_words
+from extremal.draw.keys import draw_key, id_blocks, keyed_words
 from extremal.errors import FormatError
 from tests.support.aes import aes_256
 from tests.support.mechanism_files import CASES, PAGES, code_of_the_page, of_the_pages, redigest, small

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import extremal as ex
-from extremal.cli import progress
+from extremal.cli import output
 from tests.support.cli_cases import refuse, run
 
 PRIOR = ["--prior", "a=50%,b=30%,c=20%"]
@@ -121,8 +121,8 @@ class Terminal(io.StringIO):
 def test_progress_appears_after_a_while_though_the_work_tells_nothing(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    with progress.progress("proving the theorem"):
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
+    with output.progress("proving the theorem"):
         for _ in range(3000):  # until the other thread has had its turn, however busy the machine is
             if "proving the theorem" in terminal.getvalue():
                 break
@@ -133,8 +133,8 @@ def test_progress_appears_after_a_while_though_the_work_tells_nothing(monkeypatc
 def test_progress_turns_into_a_bar_when_the_amount_of_work_is_known(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    with progress.progress("reading") as bar:
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
+    with output.progress("reading") as bar:
         bar(1, 0, "words")
         bar(5, 10)
     assert "50%" in terminal.getvalue()
@@ -143,11 +143,11 @@ def test_progress_turns_into_a_bar_when_the_amount_of_work_is_known(monkeypatch)
 def test_progress_is_silent_before_its_time_and_where_there_is_no_terminal(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress, "PATIENCE", 1000.0)
-    with progress.progress("reading") as bar:
+    monkeypatch.setattr(output, "PATIENCE", 1000.0)
+    with output.progress("reading") as bar:
         bar(5, 10)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(output, "PATIENCE", 0.0)
     monkeypatch.setattr(terminal, "isatty", lambda: False)
-    with progress.progress("reading") as bar:
+    with output.progress("reading") as bar:
         bar(5, 10)
     assert terminal.getvalue() == ""

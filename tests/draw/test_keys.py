@@ -17,8 +17,7 @@ from scipy import stats
 
 import extremal as ex
 from extremal.certification.certify import certify
-from extremal.draw.ids import id_block, id_blocks
-from extremal.draw.keys import check_key, draw_key, keyed_words, read_key, write_key
+from extremal.draw.keys import check_key, draw_key, id_block, id_blocks, keyed_words, read_key, write_key
 from extremal.draw.sampler import SeededWords
 from extremal.errors import KeyingError
 from tests.support.joint import independence

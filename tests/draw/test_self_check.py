@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from extremal.draw import drawing, kernel
 from extremal.draw import sampler as sampling
-from extremal.draw.ids import id_blocks
+from extremal.draw.keys import id_blocks
 from extremal.draw.sampler import Sampler, SecureWords
 from extremal.errors import InstallationError
 from tests.support import wording

@@ -13,7 +13,7 @@ import pytest
 import extremal as ex
 from extremal.certification import file as mechanism_file
 from extremal.certification.certify import certify
-from extremal.draw import drawing, ids, kernel, keys, sampler
+from extremal.draw import drawing, kernel, keys, sampler
 from extremal.draw.sampler import SeededWords
 from extremal.draw.texts import LETTERED, Texts
 from extremal.errors import InstallationError
@@ -231,7 +231,7 @@ def all_lettered(texts):
 
 def test_ids_that_differ_between_files_and_frames_are_found(monkeypatch):
     """Text stays text, as it did: 007 in a CSV file is not the 7 of a frame."""
-    monkeypatch.setattr(ids, "WRITTEN_INTEGER", NEVER)
+    monkeypatch.setattr(keys, "WRITTEN_INTEGER", NEVER)
     monkeypatch.setattr(Texts, "integers", lambda texts: (np.zeros(len(texts), int), all_lettered(texts)))
     draw = Draw(KEY, PEOPLE["digits"])
     files, frame = release("CSV file", C, FIRST, draw), release("pandas frame", C, FIRST, draw)
@@ -240,7 +240,7 @@ def test_ids_that_differ_between_files_and_frames_are_found(monkeypatch):
 
 def test_ids_whose_sign_is_read_in_some_containers_are_found(monkeypatch):
     """The fast path for text and the careful one must agree."""
-    monkeypatch.setattr(ids, "WRITTEN_INTEGER", re.compile("[0-9]+"))
+    monkeypatch.setattr(keys, "WRITTEN_INTEGER", re.compile("[0-9]+"))
     monkeypatch.setattr(Texts, "integers", lambda texts: (np.zeros(len(texts), int), all_lettered(texts)))
     numbers = tuple(f"+{i}" for i in range(N))
     files, frame = (release(kind, C, FIRST, Draw(KEY, numbers)) for kind in ("CSV file", "pandas frame"))

@@ -17,7 +17,7 @@ import pytest
 import extremal as ex
 from extremal._common import files
 from extremal.certification.certify import certify
-from extremal.draw.ids import id_blocks
+from extremal.draw.keys import id_blocks
 from extremal.errors import FileError, KeyingError
 from extremal.release import ledger as module
 from extremal.release.ledger import Entry, People

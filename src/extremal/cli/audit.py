@@ -14,8 +14,7 @@ from extremal.errors import FileError, PriorError
 from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import file_or_stdin, parse_prior, read_mechanism, renamed
-from .output import Output, Result, check_target, taken_twice, write_text
-from .progress import progress
+from .output import Output, Result, check_target, progress, taken_twice, write_text
 
 if TYPE_CHECKING:
     from extremal.auditing.pairs import PairsAudit

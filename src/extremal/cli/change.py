@@ -10,8 +10,7 @@ from extremal.errors import FileError, OptionError, ValuesError
 
 from . import options, show
 from .inputs import load_mechanism
-from .output import Output
-from .progress import progress
+from .output import Output, progress
 
 MOST_ANSWERS = 30  # whose pairs are estimated; the mechanism of pairs grows with their fourth power
 

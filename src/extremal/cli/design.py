@@ -15,8 +15,7 @@ from extremal.model.reading import split_labels
 from . import advice, options, show
 from .failure import CheckFailed, message_of
 from .inputs import learn, learn_from_reports, origin, parse_prior, read_mechanism, renamed
-from .output import MechanismOutput
-from .progress import progress
+from .output import MechanismOutput, progress
 
 MOST_PEOPLE = 10**12
 ANY = "any"  # the prior that nobody knows

@@ -24,8 +24,7 @@ from .inputs import (
     report_counts,
     the_certified,
 )
-from .output import Output
-from .progress import progress
+from .output import Output, progress
 from .stored import Beside, estimate_store
 
 Found = Any  # an Estimate, or a GroupedEstimate with --by

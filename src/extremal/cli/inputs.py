@@ -19,7 +19,7 @@ from extremal.model.reading import Learned, Numbers, number, read_counts, read_j
 
 from .failure import WORDS
 from .options import DataOptions, KeyOptions, LearnOptions, PriorOptions, only_with, other_than
-from .progress import progress
+from .output import progress
 
 PAIRS = {  # what reports and their mechanisms look like
     "FILE": "stage1.csv stage2.csv --mechanism m1.json --mechanism m2.json",

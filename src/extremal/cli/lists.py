@@ -21,8 +21,7 @@ from extremal.model.reading import split_labels
 from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import file_or_stdin, load_keyed, naming, read_text
-from .output import MechanismOutput, Output, check_table, write_table
-from .progress import progress
+from .output import MechanismOutput, Output, check_table, progress, write_table
 
 if TYPE_CHECKING:
     from extremal.release.files.privatize import FileRelease
@@ -249,7 +248,7 @@ def _entry(
     """What goes into the ledger, if there is a key."""
     from extremal.draw.columns import Alphabet, from_numpy
     from extremal.draw.drawing import choose_randomness
-    from extremal.draw.ids import distinct_blocks
+    from extremal.draw.keys import distinct_blocks
     from extremal.release.ledger import Entry, LedgerColumn, ledger_path
 
     randomness = choose_randomness(keyed, None)

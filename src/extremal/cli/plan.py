@@ -12,8 +12,7 @@ from extremal.estimation.promise import FIGURES, KINDS
 
 from . import options, show
 from .inputs import learn, load_mechanism, named_label
-from .output import Output, check_target, write_bytes
-from .progress import progress
+from .output import Output, check_target, progress, write_bytes
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,7 @@ from .inputs import (
     read_mechanism,
     the_certified,
 )
-from .output import Output, check_own_files, check_table, check_target, write_table
-from .progress import progress
+from .output import Output, check_own_files, check_table, check_target, progress, write_table
 
 if TYPE_CHECKING:
     from extremal.release.files.source import Data

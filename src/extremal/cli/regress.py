@@ -12,8 +12,7 @@ from extremal.model.reading import split_labels
 from . import options, show
 from .failure import CheckFailed
 from .inputs import check_numbers, file_or_stdin, load_mechanism
-from .output import Output
-from .progress import progress
+from .output import Output, progress
 
 if TYPE_CHECKING:
     from extremal.estimation.regression.tables import FigureTable

@@ -23,8 +23,7 @@ from extremal.errors import ExtremalError, FileError, OptionError, SurveyError
 from extremal.model.reading import number, split_labels
 
 from . import show
-from .output import Output, check_own_files, check_target, write_text
-from .progress import progress
+from .output import Output, check_own_files, check_target, progress, write_text
 
 if TYPE_CHECKING:
     from extremal.collection.published import Published

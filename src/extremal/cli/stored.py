@@ -9,7 +9,7 @@ import extremal as ex
 from extremal.errors import OptionError, ValuesError
 
 from . import advice, show
-from .progress import progress
+from .output import progress
 
 if TYPE_CHECKING:
     from extremal.collection.published import Part

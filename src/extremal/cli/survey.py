@@ -18,8 +18,7 @@ from extremal.estimation.promise import SURVEY, goal
 
 from . import serving, show
 from .failure import CheckFailed
-from .output import Output, check_folder, check_target, write_text
-from .progress import progress
+from .output import Output, check_folder, check_target, progress, write_text
 from .serving import (
     Serving,
     check_mechanisms,

@@ -10,8 +10,7 @@ import typer
 
 from . import advice, show
 from .failure import CheckFailed
-from .output import Output, check_folder
-from .progress import progress
+from .output import Output, check_folder, progress
 
 if TYPE_CHECKING:
     from extremal.studies.demo.run import Demo

@@ -11,8 +11,7 @@ from extremal.errors import EpsilonError, FileError, OptionError
 
 from . import options, show
 from .inputs import learn
-from .output import Output, check_table, check_target, write_text
-from .progress import progress
+from .output import Output, check_table, check_target, progress, write_text
 
 MOST_POINTS, USUAL_POINTS = 1000, 12
 

@@ -21,8 +21,7 @@ from ..errors import KeyingError, OptionError, ValuesError
 from .columns import Array, shown, smallest_unsigned, unsigned
 from .containers import as_column
 from .drawing import Job, Randomness, Release, choose_randomness, drops
-from .ids import distinct_blocks
-from .keys import Columns, Keyed, check_columns_name, check_given_name
+from .keys import Columns, Keyed, check_columns_name, check_given_name, distinct_blocks
 from .order import check_index, warn_if_codes_ordered, warn_if_ordered
 from .sampler import Integers, Sampler, Words
 

@@ -18,8 +18,7 @@ from ..certification.certified import Certified
 from ..draw.columns import Alphabet, Column
 from ..draw.containers import as_column, take_rows
 from ..draw.drawing import Drawn, Job
-from ..draw.ids import distinct_blocks
-from ..draw.keys import Keyed
+from ..draw.keys import Keyed, distinct_blocks
 from ..draw.order import check_index, outside, warn_if_ordered
 from ..draw.sampler import Words
 from ..errors import FileError, OptionError

@@ -44,7 +44,7 @@ from ..certification.certified import Certified
 from ..draw.columns import Alphabet, Column
 from ..draw.containers import as_column
 from ..draw.drawing import Job, Randomness, Release
-from ..draw.ids import REMEDY, id_blocks
+from ..draw.keys import REMEDY, id_blocks
 from ..errors import ExtremalError, FileError, KeyingError, ValuesError
 from ..model.labels import Unknown
 from .job import Path, Terms, check_columns, plan

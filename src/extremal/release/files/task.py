@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...draw.containers import take_rows
 from ...draw.drawing import Drawn, Job, Read
-from ...draw.ids import REMEDY, id_blocks
+from ...draw.keys import REMEDY, id_blocks
 from ...draw.sampler import Integers, Words
 from ...errors import FileError, KeyingError
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.certification.certify import certify
+from extremal.certification.certified import certify
 from extremal.certification.prior_sets import all_sets
 from extremal.certification.proof import column_runs, largest_lift, set_masses
 from extremal.model.adversary import Attribute, GainAdversary, posterior

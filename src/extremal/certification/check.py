@@ -32,7 +32,7 @@ from ..model.utility import (
     mutual_information,
     total_variation,
 )
-from .certify import Designed
+from .certified import Designed
 from .claim import EXACT, Check, Claimed, check_claim, leakage_over, number
 from .quadratic import check_quadratic
 

@@ -12,11 +12,12 @@ import pytest
 pytest.importorskip("starlette")
 
 import extremal as ex
+from extremal._common.json import canonical
 from extremal.certification.weights import TOTAL
 from extremal.collection.designs import check, load_designs
 from extremal.collection.lists import MOST_LISTED
 from extremal.collection.page import page_of
-from extremal.collection.published import Published, canonical
+from extremal.collection.published import Published
 from extremal.collection.rehearsal import simulated
 from extremal.collection.results import people_needed, results, too_few
 from extremal.collection.store import Submission, create_store

@@ -97,6 +97,11 @@ def finite(document: Any) -> Any:
     return finite_or_none(document) if isinstance(document, float) else document
 
 
+def canonical(value: Any) -> str:
+    """One text for each JSON value: what digests are of."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def json_text(document: Any, indent: int | None = None) -> str:
     """The document as text, without NaN and infinities; a label that JSON does not know is written as its str()."""
     return json.dumps(document, default=str, ensure_ascii=False, allow_nan=False, indent=indent)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common.files import file_name, read_bytes, reason, utf8_text, write_file
-from .._common.json import parse_json
+from .._common.json import canonical, parse_json
 from ..errors import FileError, FormatError, PriorError
 from ..model.evidence import Evidence
 from ..model.labels import Labels, check_labels
@@ -117,13 +117,13 @@ def digest(document: Document) -> str:
     covered = {name: document[name] for name in (*DIGESTED, *([BLOCKS] if BLOCKS in document else []))}
     if isinstance(covered["prior_set"], dict):
         covered["prior_set"] = {k: v for k, v in covered["prior_set"].items() if k != "description"}
-    return hashlib.sha256(DIGEST_PURPOSE + _canonical(covered).encode()).hexdigest()
+    return hashlib.sha256(DIGEST_PURPOSE + canonical(covered).encode()).hexdigest()
 
 
 def file_digest(document: Document) -> str:
     """SHA-256 of all members of a document with its digest: also of notes, which decide nothing."""
     covered = {name: value for name, value in document.items() if name != WHOLE}
-    return hashlib.sha256(WHOLE_PURPOSE + _canonical(covered).encode()).hexdigest()
+    return hashlib.sha256(WHOLE_PURPOSE + canonical(covered).encode()).hexdigest()
 
 
 def to_text(document: Document) -> str:
@@ -134,7 +134,7 @@ def to_text(document: Document) -> str:
     for name in (*_members(document), "digest", WHOLE):
         value = document[name]
         if name in ("weights", BLOCKS):
-            columns = ",\n    ".join(map(_canonical, _list(document, name)))
+            columns = ",\n    ".join(map(canonical, _list(document, name)))
             lines.append(f'  "{name}": [\n    {columns}\n  ]')
         else:
             lines.append(f'  "{name}": {json.dumps(value, ensure_ascii=False)}')
@@ -163,7 +163,7 @@ def decode(text: str) -> Stored:
         document.pop(WHOLE, None)
         matches = document.pop("digest") == digest(document) and whole
         stored = _decode_members(document)
-        canonical = _canonical(document) == _canonical(encode(stored))
+        same = canonical(document) == canonical(encode(stored))
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError, PriorError) as error:
         raise FormatError(f"mechanism file is malformed: {_one_line(error)}") from None
     if not matches:
@@ -171,7 +171,7 @@ def decode(text: str) -> Stored:
             f"mechanism file was altered or damaged: its {'digest' if whole else WHOLE} does not match its content",
             remedy="get it again from its source",
         )
-    if not canonical:  # "0.70", "1_000", a row named twice
+    if not same:  # "0.70", "1_000", a row named twice
         raise FormatError("mechanism file is malformed: it is not in the form that extremal writes")
     return stored
 
@@ -334,10 +334,6 @@ def _decode_rows(rows: object, value: int, column: NDArray[np.uint64] | NDArray[
             raise ValueError(f"no such rows: {part[:40]!r}")
         column[start:stop] = value
     return left
-
-
-def _canonical(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _parse(text: object) -> object:

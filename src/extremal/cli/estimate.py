@@ -12,7 +12,6 @@ from extremal.estimation.promise import COMMAND
 from extremal.model.reading import split_labels
 
 from . import advice, options, show
-from .failure import CheckFailed
 from .inputs import (
     check_columns,
     check_numbers,
@@ -162,11 +161,7 @@ def estimate(
         _check_store_options(reports, more)
         beside = Beside(groups, people.sample(), top)
         stored = estimate_store(sources[0], question, beside, how.given(), more.stages)
-        output.table(stored.records())
-        output.give(stored)
-        if stored.warnings():
-            raise CheckFailed("")  # it has been said
-        return
+        return output.judge(stored, stored.records())
     mechanisms = reports.mechanism or []
     if not mechanisms:
         _check_exists(sources[0])
@@ -202,10 +197,7 @@ def estimate(
                 each[title] = _estimate([pair], chosen, groups, people, how).table
         tables = _tables(found, certified[0], chosen, more)
         result = EstimateResult(found, tables, _bounds(found, more.safe), each)
-    output.table(found.table.records())
-    output.give(result)
-    if result.warnings():
-        raise CheckFailed("")  # it has been said
+    output.judge(result, found.table.records())
 
 
 def _check_exists(source: str) -> None:

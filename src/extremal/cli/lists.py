@@ -330,10 +330,7 @@ def estimate_list(
         if groups:
             tables.append(ex.large.estimate_groups(windows, values, groups, level))
     made = ListEstimated(tables, top is not None)
-    output.table(made.records())
-    output.give(made)
-    if made.warnings():
-        raise CheckFailed("")  # it has been said
+    output.judge(made, made.records())
 
 
 def _groups(windows: Windows, more: Any) -> dict[str, list[Any]]:

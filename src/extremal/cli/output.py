@@ -23,6 +23,7 @@ from extremal._common import files
 from extremal.errors import FileError
 
 from . import show
+from .failure import CheckFailed
 
 Records = Sequence[Mapping[str, Any]]
 
@@ -35,6 +36,13 @@ class Result(Protocol):
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
+
+
+class Judged(Result, Protocol):
+    """What a command found, and what is wrong with it."""
+
+    def warnings(self) -> list[str]:
+        """What is wrong."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,13 @@ class Output:
         result.tell(out)
         if self.target is not None and self.target != "-":
             show.lines(out, ["", f"{self.holds} in {self.target}"])
+
+    def judge(self, result: Judged, records: Records) -> None:
+        """Write the table and print the result; exit status 1 if it warns, which has been said then."""
+        self.table(records)
+        self.give(result)
+        if result.warnings():
+            raise CheckFailed("")
 
 
 @dataclass(frozen=True)

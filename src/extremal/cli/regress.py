@@ -10,7 +10,6 @@ import extremal as ex
 from extremal.model.reading import split_labels
 
 from . import options, show
-from .failure import CheckFailed
 from .inputs import check_numbers, file_or_stdin, load_mechanism
 from .output import Output, progress
 
@@ -113,13 +112,10 @@ def regress(
         sample = options.SampleOptions(weights=fit.weights, clusters=fit.clusters).sample()
         found = ex.regress(given, formula, File(path, kind, reading.delimiter), sample=sample, **how)
         found = found.with_confidence(fit.confidence)
-    output.table(found.records())
     with progress("effects and tests"):
         more = {"shares": found.shares(), "effects": found.effects()} if effects else {}
         result = RegressResult(found, more, found.tests() if tests else None)
-    output.give(result)
-    if result.warnings():
-        raise CheckFailed("")  # it has been said
+    output.judge(result, found.records())
 
 
 def _mechanisms(given: list[str]) -> Any:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from .._common.files import write_file
-from .._common.json import parse_json
+from .._common.json import canonical, parse_json
 from ..certification.certified import Certified, certify, load
 from ..certification.file import write_text
 from ..errors import ExtremalError, FileError, SurveyError
@@ -36,7 +36,7 @@ from ..model.purpose import Purpose, groups, mean, shares
 from ..optimization.design import designed
 from . import questionnaire
 from .guard import LARGEST_BODY
-from .published import NOT_ASKED, Asked, Published, Wording, canonical, item_priors, members, set_leakage
+from .published import NOT_ASKED, Asked, Published, Wording, item_priors, members, set_leakage
 from .survey import ID, TERMS, Question, Survey, new_id
 from .tables import is_number, read_text
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
+from .._common.json import canonical
 from ..errors import FileError, SurveyError
-from .published import Published, canonical
+from .published import Published
 from .wordings import LANGUAGES, catalogue, further
 
 STATIC = Path(__file__).parent / "static"

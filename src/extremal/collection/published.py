@@ -6,7 +6,6 @@ It can be written as one JSON document and read back, so a store needs no other 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -17,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._common.json import parse_json
+from .._common.json import canonical, parse_json
 from ..certification.certified import Certified
 from ..certification.stored import encode_label
 from ..errors import SizeError, SurveyError
@@ -43,11 +42,6 @@ PAGE_WORDS = (
 DIGEST_PURPOSE = b"extremal-survey-digest-1\0"
 
 Kind = Literal["single", "several", "scale", "list", "clear"]
-
-
-def canonical(value: Any) -> str:
-    """One text for each JSON value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _bytes(text: str) -> int:

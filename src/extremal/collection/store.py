@@ -38,12 +38,12 @@ from enum import Enum
 from typing import Any
 
 from .._common.files import open_file
-from .._common.json import parse_json
+from .._common.json import canonical, parse_json
 from ..certification.certified import Certified
 from ..certification.stored import decode_label
 from ..errors import OptionError, StoreError, SurveyError, ValuesError
 from .database import ADDRESS, MARKED, SQLITE, Database, Session, Sqlite, missing_steps, opened
-from .published import Published, canonical, mechanisms_of
+from .published import Published, mechanisms_of
 
 HEX = re.compile(r"[0-9a-f]{32}")
 FIVE = 5  # no look at the results differs from another one by fewer reports

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common import checks
-from .._common.json import LARGEST_TEXT, parse_json
+from .._common.json import LARGEST_TEXT, canonical, parse_json
 from .._common.types import Ints
 from ..certification import file as mechanism_file
 from ..certification.proof import Lift, is_at_most, log_above, prior_masses
@@ -535,8 +535,7 @@ def unpack(packed: str) -> Any:
 
 
 def _digest(document: dict[str, Any]) -> str:
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.sha256(PURPOSE + text.encode()).hexdigest()
+    return hashlib.sha256(PURPOSE + canonical(document).encode()).hexdigest()
 
 
 def _set(value: Windows, name: str, content: Any) -> None:

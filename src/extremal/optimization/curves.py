@@ -7,7 +7,6 @@ is not the best at that level may leak less and be worth more.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -18,6 +17,7 @@ import numpy as np
 
 from .._common import checks
 from .._common.frames import Tabular, html_rows, html_table
+from .._common.json import finite_or_none
 from .._common.threads import one_thread
 from .._common.types import Axes, Floats, Ints
 from .._common.words import aligned
@@ -108,8 +108,7 @@ class Tradeoff(Tabular):
         )
 
     def _cells(self) -> list[tuple[str, ...]]:
-        columns = (self.epsilons, self.optimal, self.upper_bound, self.randomized_response)
-        return [HEAD, *(tuple(f"{x:.4g}" for x in row) for row in zip(*columns, strict=True))]
+        return [HEAD, *(tuple(f"{x:.4g}" for x in [*row.values()][:-1]) for row in self.rows())]
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Axes with both curves over epsilon, and the utility of releasing X itself.
@@ -505,12 +504,8 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, for JSON; an infinite level is None."""
-
-        def finite(x: float) -> float | None:
-            return x if math.isfinite(x) else None
-
         names = ("level", "value", "pml", "ldp", "lip", "maximal_leakage")
-        rows = [{"name": row.name} | {k: finite(getattr(row, k)) for k in names} for row in self.rows]
+        rows = [{"name": row.name} | {k: finite_or_none(getattr(row, k)) for k in names} for row in self.rows]
         return {
             "epsilon": self.epsilon, "utility": self.utility.name, "rows": rows, "notes": list(self.notes)
         }  # fmt: skip

@@ -12,8 +12,9 @@ import pytest
 
 import extremal as ex
 from extremal.errors import CertificationError, FormatError, MechanismError, PriorError
-from extremal.model.mechanism import Blocks, in_blocks
+from extremal.model.mechanism import Blocks
 from extremal.randomness import SeededWords
+from tests.support.blocks import in_blocks
 from tests.support.wording import refused
 
 LARGE = 5000

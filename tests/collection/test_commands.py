@@ -386,7 +386,7 @@ def test_a_survey_says_which_intervals_its_results_have(here, kind):
     # An item is a question of its own; all three together divide the error.
     level = 0.95 if kind == "each" else 1 - 0.05 / 3
     with open_store("survey.db") as store:
-        counts = store.tallies()
+        counts = store.tallied()[FIRST]
     seen = sum(n for text, n in counts.items() if parse_json(text)[4][0] == "yes")
     own = ex.estimate(ITEM, {"yes": seen, "no": 200 - seen}, level, intervals=kind)
     row = next(q for q in document["questions"] if q["name"] == "drinks")["rows"][0]

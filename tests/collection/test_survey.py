@@ -13,7 +13,7 @@ import extremal as ex
 from extremal.collection.designs import check, load_designs, same_id
 from extremal.collection.survey import parse_survey, read_survey
 from extremal.errors import SurveyError
-from extremal.model.mechanism import in_blocks
+from tests.support.blocks import in_blocks
 from tests.support.phones import ONE, SURVEY, folder
 from tests.support.wording import facts, refused
 

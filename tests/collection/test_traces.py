@@ -15,7 +15,7 @@ pytest.importorskip("psycopg")
 import psycopg
 
 from extremal.collection import store as store_module
-from extremal.collection.results import counted, csv_text, results
+from extremal.collection.results import csv_text, results
 from extremal.collection.store import FIVE, Submission, Verdict, create_store, read_store, token_hash
 from extremal.errors import SurveyError
 from tests.support.phones import drawn, published, stored
@@ -241,7 +241,7 @@ def test_two_looks_at_whatever_questions_differ_by_five_people_or_more(tmp_path)
 def looked(store):
     """The reports to each question as results, JSON, estimates and exports see them: from one set of people."""
     seen = {}
-    counts = counted(store, store.tallies())
+    counts = store.published.counted(sum(store.tallied().values(), Counter()))
     rows = read_store(store.place).columns([q.name for q in store.published.questions])
     document = results(store, dict.fromkeys(rows))
     lines = csv_text(store.reports()).splitlines()[1:]

@@ -12,8 +12,8 @@ from scipy.stats import binom
 import extremal as ex
 from extremal.certification.certified import Certified
 from extremal.errors import FormatError, PriorError
-from extremal.model.mechanism import in_blocks
 from extremal.model.report_sums import Stage, Sums, passing
+from tests.support.blocks import in_blocks
 from tests.support.mechanism_files import redigest
 
 PRIORS = [[0.5, 0.5], [0.1, 0.9], [0.02, 0.98]]

@@ -16,8 +16,9 @@ from extremal.certification import file as mechanism_file
 from extremal.certification.proof import log_above
 from extremal.certification.weights import exact_masses, largest_exact_lift
 from extremal.errors import ExtremalError
-from extremal.model.mechanism import Blocks, in_blocks
+from extremal.model.mechanism import Blocks
 from extremal.model.prior_set import PriorSet
+from tests.support.blocks import in_blocks
 from tests.support.extracted import by_checker, missing, verdicts
 from tests.support.mechanism_files import CASES, redigest
 from tests.support.prior_sets import some_sets

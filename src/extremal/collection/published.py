@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
@@ -18,7 +19,7 @@ import numpy as np
 
 from .._common.json import canonical, parse_json
 from ..certification.certified import Certified
-from ..certification.stored import encode_label
+from ..certification.stored import decode_label, encode_label
 from ..errors import SizeError, SurveyError
 from ..lists.windows import Windows, pack
 from ..model.labels import Labels
@@ -283,6 +284,14 @@ class Published(SurveyTerms):
         """What one person sent, from the text that is stored: one value in each column."""
         values = zip(self.questions, parse_json(content), strict=True)
         return [cell for question, value in values for cell in question.cells(value)]
+
+    def counted(self, tallies: Mapping[str, int]) -> dict[str, Counter[str]]:
+        """For each column how often each label came, by its repr, from how often each content was sent."""
+        found: dict[str, Counter[str]] = {part.column: Counter() for part in self.parts}
+        for content, times in tallies.items():
+            for column, cell in zip(found, self.cells(content), strict=True):
+                found[column][repr(None if cell is None else decode_label(cell))] += times
+        return found
 
     @property
     def learned(self) -> tuple[Asked, ...]:

@@ -21,7 +21,6 @@ import numpy as np
 
 from .._common.types import Floats
 from ..certification.certified import Certified
-from ..certification.stored import decode_label
 from ..errors import MechanismError
 from ..estimation.contrasts import Channel, standard_errors
 from ..estimation.counts import ReportCounts
@@ -165,7 +164,6 @@ def _people(channel: Channel, targets: Floats, width: float, error: float, kind:
     return math.ceil(high)
 
 
-Counts = dict[str, Counter[str]]  # for each column how often each label came, by its repr
 Reports = tuple[Certified | Mechanism | Windows, Counter[str]]  # a mechanism, and how often each label came
 Drawn = dict[str, list[Reports]]
 
@@ -175,7 +173,7 @@ def results(store: Store, people: Mapping[str, int | None] | None = None) -> dic
     published = store.published
     people = people_needed(published) if people is None else people
     tallies = store.tallied()  # read once: all questions show the same people
-    counts = {number: counted(store, contents) for number, contents in tallies.items()}
+    counts = {number: published.counted(contents) for number, contents in tallies.items()}
     wanted = None
     if published.width is not None or published.people is not None:
         wanted = {"width": published.width, "people": published.people}
@@ -198,17 +196,7 @@ def results(store: Store, people: Mapping[str, int | None] | None = None) -> dic
     }
 
 
-def counted(store: Store, tallies: Counter[str]) -> Counts:
-    """What came in, column by column, from how often each content was sent."""
-    parts = store.published.parts
-    found: Counts = {part.column: Counter() for part in parts}
-    for content, times in tallies.items():
-        for part, cell in zip(parts, store.published.cells(content), strict=True):
-            found[part.column][repr(None if cell is None else decode_label(cell))] += times
-    return found
-
-
-def _drawn(store: Store, counts: Mapping[str, Counts], question: Asked) -> Drawn:
+def _drawn(store: Store, counts: Mapping[str, Mapping[str, Counter[str]]], question: Asked) -> Drawn:
     """For each column of a question the mechanisms that drew its reports, and how often each report came."""
     found: Drawn = {part.column: [] for part in question.parts}
     for column, given in found.items():

@@ -271,11 +271,7 @@ class Store:
     def _end(self, session: Session, stage: Stage) -> None:
         """Write down how often each report came in a full stage: late ones under the same mechanisms count no more."""
         query = "SELECT content, count(*) FROM reports WHERE mechanism = ? GROUP BY content"
-        found: dict[str, Counter[str]] = {q.name: Counter() for q in self.published.learned}
-        for content, times in session.rows(query, stage.mechanism):
-            for part, cell in zip(self.published.parts, self.published.cells(content), strict=True):
-                if part.column in found:
-                    found[part.column][repr(None if cell is None else decode_label(cell))] += times
+        found = self.published.counted(dict(session.rows(query, stage.mechanism)))
         if stage.mechanism not in self.surveys:
             self._learn_of(session, stage)
         counts = {}
@@ -373,12 +369,8 @@ class Store:
         self.refresh()
         return StoredReports(self.published, rows, closed, [number for *_, number in found], self.surveys)
 
-    def tallies(self) -> Counter[str]:
-        """How often each content occurs in the reports that results show."""
-        return sum(self.tallied().values(), Counter())
-
     def tallied(self) -> dict[str, Counter[str]]:
-        """The same by the number of the mechanisms."""
+        """How often each content occurs in the reports that results show, by the number of the mechanisms."""
         found: dict[str, Counter[str]] = {}
         with self.database.session() as session:
             query = "SELECT mechanism, content, count(*) FROM reports GROUP BY mechanism, content"

@@ -30,7 +30,6 @@ from .tables import Section, is_number, read_text
 
 STATIC = Path(__file__).parent / "static"
 LANGUAGES = ("en", "de", "fr", "ar")
-NOT_REVIEWED = ("", "no")
 PLACES = re.compile(r"\{\w+\}")
 
 Catalogue = dict[str, str]

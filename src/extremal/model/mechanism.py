@@ -420,13 +420,6 @@ class BlockMechanism:
         return Mechanism(self.between.matrix[self.blocks.numbers], self.inputs, self.outputs)
 
 
-def in_blocks(prior: Prior, numbers: Any, matrix: Floats, outputs: Any = None) -> BlockMechanism:
-    """The mechanism of a small matrix, one row for each block, on the symbols of a prior."""
-    blocks = Blocks(prior.labels, numbers)
-    names = None if outputs is None else check_labels(outputs, None, "outputs")
-    return BlockMechanism(blocks, Mechanism(matrix, blocks.names, names))
-
-
 def _check_numbers(given: Any, size: int) -> BlockNumbers:
     raw = np.asarray(given)
     if raw.shape != (size,) or raw.dtype.kind not in "iu" or size == 0 or raw.min() < 0 or raw.max() >= size:

@@ -24,6 +24,11 @@ ULP = 2.0**-52
 AT_ONCE = 5000  # cells
 
 
+def vectors_of(priors: PriorSet) -> list[Floats]:
+    """Its center, and the bounds on each mass."""
+    return [np.asarray(v, dtype=np.float64) for v in (priors.center, priors.lower, priors.upper)]
+
+
 def most_over_set(
     pi: Floats, c: float, W: Floats, proof: QuadraticProof, priors: PriorSet, problems: list[str]
 ) -> tuple[Floats, float]:
@@ -31,7 +36,7 @@ def most_over_set(
     if proof.prices is None:
         return W, _by_symmetry(pi, c, W, priors, problems)
     y = np.asarray(proof.prices, dtype=np.float64)
-    vectors = [np.asarray(v, dtype=np.float64) for v in (priors.center, priors.lower, priors.upper)]
+    vectors = vectors_of(priors)
     if any(v.shape != pi.shape for v in (*vectors, y)) or not np.isfinite(y).all():
         problems.append("the proof must hold one finite price for each symbol of the set")
         return W, math.inf
@@ -77,9 +82,7 @@ def _by_symmetry(pi: Floats, c: float, W: Floats, priors: PriorSet, problems: li
     of these inequalities are equations, so where lambda takes at most two values other than 0.
     """
     n = len(pi)
-    center, lower, upper = (
-        np.asarray(v, dtype=np.float64) for v in (priors.center, priors.lower, priors.upper)
-    )
+    center, lower, upper = vectors_of(priors)
     ball = [center] if priors.radius < 2 else []
     w = float(np.diagonal(W).max())
     if (

@@ -41,6 +41,7 @@ from .survey import ID, TERMS, Question, Survey, new_id
 from .tables import is_number, read_text
 
 FORMAT = "extremal-survey-lock"
+LOCK = "lock.json"
 VERSION = 1
 MOST_JOINT = 6  # items up to which a mechanism on their subsets is designed: 64 inputs
 LOOSE = 0.3  # the distance to the optimum to be proven where there are many subsets; the search ends sooner
@@ -48,11 +49,6 @@ STEPS = 30  # of the bisection for dependent items
 ROUNDING = 1e-9  # relative: shares of items are sums, which another machine may round differently
 
 Progress = Callable[[int, int, str], None]
-
-
-def lock_path(survey: Survey) -> Path:
-    """Where the lock file of a survey lies."""
-    return survey.path.with_name(f"{survey.path.stem}.lock.json")
 
 
 def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, questionnaire.Findings]:
@@ -90,7 +86,7 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
         "questions": entries,
         "joint": _joint_digest(survey),
     }
-    write_text(lock_path(survey), json.dumps(lock, indent=2, ensure_ascii=False) + "\n")
+    write_text(survey.beside(LOCK), json.dumps(lock, indent=2, ensure_ascii=False) + "\n")
     return published, findings
 
 
@@ -111,7 +107,7 @@ def load_designs(survey: Survey) -> Published:
     if not lock:
         raise SurveyError(
             "the survey has not been checked yet",
-            given=f"no {lock_path(survey).name} beside it",
+            given=f"no {survey.beside(LOCK).name} beside it",
             remedy=remedy,
         )
     asked = []
@@ -263,7 +259,7 @@ def _kept(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | 
 
 
 def _kept_list(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | None:
-    path = survey.path.with_name(f"{survey.path.stem}.{question.name}.mechanism.json")
+    path = survey.beside(f"{question.name}.mechanism.json")
     try:
         kept = load_windows(path)
     except FileError:
@@ -303,12 +299,12 @@ def _is_for(mechanism: Certified, priors: PriorSet, epsilon: float) -> bool:
 
 
 def _paths(survey: Survey, asked: Asked) -> list[Path]:
-    return [survey.path.with_name(f"{survey.path.stem}.{name}.mechanism.json") for name in asked.files]
+    return [survey.beside(f"{name}.mechanism.json") for name in asked.files]
 
 
 def _read_lock(survey: Survey) -> dict[str, Any]:
     """What the lock file says; nothing if there is none."""
-    path = lock_path(survey)
+    path = survey.beside(LOCK)
     if not path.exists():
         return {}
     try:
@@ -351,16 +347,11 @@ def _published(survey: Survey, asked: list[Asked], together: Any) -> Published:
 # The id
 
 
-def id_path(survey: Survey) -> Path:
-    """Where the id lies of a survey that does not name it."""
-    return survey.path.with_name(f"{survey.path.stem}.id")
-
-
 def survey_id(survey: Survey) -> str:
     """The id in the survey, or the one beside it, made now if there is none; of two processes one makes it."""
     if survey.id is not None:
         return survey.id
-    path = id_path(survey)
+    path = survey.beside("id")
     if not path.exists():
         try:
             write_file(path, f"{new_id()}\n".encode(), overwrite=False, mode=0o644)

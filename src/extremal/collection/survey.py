@@ -119,6 +119,10 @@ class Survey(SurveyTerms):
     field_code: str | None = None
     warnings: tuple[str, ...] = ()  # that need no mechanism
 
+    def beside(self, ending: str) -> Path:
+        """A file that belongs to the survey and lies beside it."""
+        return self.path.with_name(f"{self.path.stem}.{ending}")
+
 
 def read_survey(path: str | os.PathLike[str]) -> Survey:
     """The survey in a file."""
@@ -301,17 +305,16 @@ def _privacy(table: Section, question: Question, earlier: dict[str, Question]) -
             if not given
             else None,
         )
+    learns = table.values.get("prior") == "learn"
+    if "between" in table.values and not learns:
+        raise table.wrong("between", 'must come with prior = "learn"', remedy="leave it out")
     if given == ["mechanism"]:
-        if "between" in table.values:
-            raise table.wrong("between", 'must come with prior = "learn"', remedy="leave it out")
         return replace(question, mechanism=table.file("mechanism"))
     epsilon = table.values["epsilon"]
     if not is_number(epsilon) or not 0 < epsilon <= 50:
         raise table.wrong("epsilon", "must be a number above 0 and at most 50", epsilon, EPSILON)
-    if table.values.get("prior") == "learn":
+    if learns:
         return _learned(table, question, float(epsilon))
-    if "between" in table.values:
-        raise table.wrong("between", 'must come with prior = "learn"', remedy="leave it out")
     try:
         prior, independent = read_prior(table, question.answers, question.kind == "several", given[0])
         if question.hides and question.ask_if is not None:

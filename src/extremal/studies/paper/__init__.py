@@ -21,7 +21,7 @@ from .figures_1_4 import figure_1a, figure_1b, figure_4a, figure_4b
 from .figures_2_3 import figure_2a, figure_2b, figure_3a, figure_3b
 from .panel import Panel, PaperCheck, markdown, summary
 
-__all__ = ["FIGURES", "SEED", "Check", "Panel", "Reproduction", "draw", "reproduce"]
+__all__ = ["FIGURES", "SEED", "Panel", "PaperCheck", "Reproduction", "draw", "reproduce"]
 
 SEED = 2024
 

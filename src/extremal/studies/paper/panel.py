@@ -21,7 +21,6 @@ from extremal._common.types import Axes
 class PaperCheck:
     """One statement, what it says, what was found here, and whether the two agree.
 
-    `passed` is None where it could not be checked, for want of an optional library.
     `erratum`: the statement is of what the paper gets wrong, and passing means that the evidence confirms it.
     """
 

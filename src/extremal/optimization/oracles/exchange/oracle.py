@@ -129,17 +129,16 @@ class Sample:
             more[place] += 1
         self.X, self.counts = np.concatenate([self.X, new]) if new else self.X, np.array(more)
 
-    def balanced(self, problem: QuadraticProblem, most: int | None = None) -> tuple[Floats, float] | None:
-        """Weights next to the counts that balance the rows, or the first so many of them, and their efficiency.
+    def balanced(self, problem: QuadraticProblem) -> tuple[Floats, float] | None:
+        """Weights next to the counts that balance the rows, and their efficiency.
 
         None if some are not positive.
         """
-        X, counts = self.X[:most], self.counts[:most]
         try:
-            q = balance(X[:, 1:], counts / counts.sum())
+            q = balance(self.X[:, 1:], self.counts / self.counts.sum())
         except np.linalg.LinAlgError:
             return None
-        return (q, efficiency(problem, X, q)) if q.min() > 0 else None
+        return (q, efficiency(problem, self.X, q)) if q.min() > 0 else None
 
 
 def _light(problem: QuadraticProblem) -> slice:

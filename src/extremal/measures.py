@@ -1,17 +1,15 @@
 """How much leaks, measured: PML by report and in the worst case, and other notions for comparison."""
 
 from .auditing.envelope import Envelope, envelope
-from .model.leakage import (
+from .model.leakage import epsilon_pml, lift, pml
+from .model.leakage_measures import (
     LeakageDistribution,
     chi_squared_contraction,
     dobrushin,
-    epsilon_pml,
     ldp_epsilon,
     leakage_distribution,
-    lift,
     lip_epsilon,
     maximal_leakage,
-    pml,
     pointwise_cost,
     record_leakage,
     tail_probability,

@@ -12,7 +12,7 @@ import pytest
 
 import extremal as ex
 from extremal.errors import CertificationError, FormatError, MechanismError, PriorError
-from extremal.model.mechanism import Blocks
+from extremal.model.blocks import Blocks
 from extremal.randomness import SeededWords
 from tests.support.blocks import in_blocks
 from tests.support.wording import refused

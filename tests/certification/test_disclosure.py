@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import extremal as ex
 from extremal.certification.certified import Certified, load
 from extremal.errors import CertificationError, DisclosureError, DisclosureWarning
+from extremal.model.blocks import BlockMechanism, Blocks
 from extremal.model.leakage import doubt
-from extremal.model.mechanism import BlockMechanism, Blocks
 from tests.support import wording
 from tests.support.strategies import pairs
 

@@ -16,7 +16,7 @@ from extremal.certification import file as mechanism_file
 from extremal.certification.proof import log_above
 from extremal.certification.weights import exact_masses, largest_exact_lift
 from extremal.errors import ExtremalError
-from extremal.model.mechanism import Blocks
+from extremal.model.blocks import Blocks
 from extremal.model.prior_set import PriorSet
 from tests.support.blocks import in_blocks
 from tests.support.extracted import by_checker, missing, verdicts

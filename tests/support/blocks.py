@@ -1,7 +1,8 @@
 """Mechanisms in blocks, as tests write them."""
 
+from extremal.model.blocks import BlockMechanism, Blocks
 from extremal.model.labels import check_labels
-from extremal.model.mechanism import BlockMechanism, Blocks, Mechanism
+from extremal.model.mechanism import Mechanism
 
 
 def in_blocks(prior, numbers, matrix, outputs=None):

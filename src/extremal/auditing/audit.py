@@ -23,18 +23,16 @@ from ..certification.certified import Certified, as_mechanism
 from ..certification.weights import exact_columns, exact_masses
 from ..errors import MechanismError, PriorError
 from ..model.adversary import Attribute, worst_attribute
-from ..model.leakage import (
-    Doubt,
+from ..model.blocks import BlockMechanism, Blocks
+from ..model.leakage import Doubt, doubt, lift, pml
+from ..model.leakage_measures import (
     LeakageDistribution,
-    doubt,
     first_largest,
     ldp_epsilon,
     leakage_distribution,
-    lift,
     maximal_leakage,
-    pml,
 )
-from ..model.mechanism import BlockMechanism, Blocks, Mechanism, check_match, common_labels
+from ..model.mechanism import Mechanism, check_match, common_labels
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.processing import Function, seen_from

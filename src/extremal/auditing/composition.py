@@ -32,7 +32,8 @@ from .._common.words import shorten
 from ..certification.certified import Released, as_mechanism
 from ..errors import EpsilonError, MechanismError, PriorError, SizeError
 from ..model.labels import Labels
-from ..model.leakage import ROUNDING, LeakageDistribution, epsilon_pml, first_largest, ldp_epsilon
+from ..model.leakage import ROUNDING, epsilon_pml
+from ..model.leakage_measures import LeakageDistribution, first_largest, ldp_epsilon
 from ..model.levels import SMALLEST_MASS, check_epsilon
 from ..model.mechanism import Mechanism, check_match, check_size, common_labels
 from ..model.prior import Prior, check_prior

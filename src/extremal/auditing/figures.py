@@ -21,7 +21,8 @@ import numpy as np
 from .._common.json import finite_or_none
 from .._common.types import Bools, Floats
 from ..model.labels import Labels
-from ..model.leakage import RULED_OUT, chi_squared_contraction, dobrushin, first_largest, lift
+from ..model.leakage import RULED_OUT, lift
+from ..model.leakage_measures import chi_squared_contraction, dobrushin, first_largest
 from ..model.mechanism import Mechanism, common_labels
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet

@@ -29,7 +29,8 @@ from .._common.words import shorten
 from ..certification.certified import Released, as_mechanism
 from ..errors import MechanismError, OptionError, PriorError, SizeError
 from ..model.labels import Labels
-from ..model.leakage import epsilon_pml, ldp_epsilon
+from ..model.leakage import epsilon_pml
+from ..model.leakage_measures import ldp_epsilon
 from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior, check_prior
 from ..model.processing import seen_from

@@ -19,7 +19,7 @@ from .._common.plot import BLUE, ORANGE, VERMILION, given_axes
 from .._common.types import Axes, Floats
 from .._common.words import factor, visible, without_middle
 from ..model.labels import Labels
-from ..model.leakage import LeakageDistribution
+from ..model.leakage_measures import LeakageDistribution
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.purpose import Mean, Purpose, shares

@@ -22,10 +22,11 @@ from ..draw.arrays import Draws, draw_codes, draw_column
 from ..draw.keys import Columns, Keyed
 from ..draw.sampler import Sampler, Words
 from ..errors import CertificationError, ExtremalError, FormatError, MechanismError, PriorError, SizeError
+from ..model.blocks import BlockMechanism, Blocks
 from ..model.labels import Labels, check_labels
 from ..model.leakage import RULED_OUT, Doubt, check_protected, doubt, pml
 from ..model.levels import MaximalLeakage, Notion, check_epsilon
-from ..model.mechanism import BlockMechanism, Blocks, Mechanism, check_match
+from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.reading import Numbers, read_table

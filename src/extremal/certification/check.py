@@ -15,8 +15,9 @@ import numpy as np
 
 from .._common.threads import one_thread
 from ..errors import MechanismError, OptionError
+from ..model.blocks import BlockMechanism
 from ..model.levels import LIP, PML, Notion, check_epsilon
-from ..model.mechanism import BlockMechanism, Mechanism, check_match
+from ..model.mechanism import Mechanism, check_match
 from ..model.prior import check_prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Purpose, shares

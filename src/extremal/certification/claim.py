@@ -30,9 +30,10 @@ import numpy as np
 from .._common import checks
 from .._common.types import Floats
 from ..errors import EpsilonError, MechanismError, OptionError
+from ..model.blocks import BlockMechanism
 from ..model.leakage import epsilon_pml, lift
 from ..model.levels import check_epsilon
-from ..model.mechanism import BlockMechanism, Mechanism
+from ..model.mechanism import Mechanism
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Proof

@@ -35,9 +35,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._common.types import Bools, Floats, Ints
 from ..errors import CertificationError
+from ..model.blocks import Blocks
 from ..model.leakage import RULED_OUT
 from ..model.levels import bounded_exp
-from ..model.mechanism import Blocks
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from .proof import (

@@ -18,7 +18,8 @@ from .._common.words import factor
 from ..auditing.joint import record_mechanism
 from ..certification.certified import Certified
 from ..errors import SizeError, SurveyError
-from ..model.leakage import epsilon_pml, ldp_epsilon
+from ..model.leakage import epsilon_pml
+from ..model.leakage_measures import ldp_epsilon
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior
 from ..model.processing import seen_from

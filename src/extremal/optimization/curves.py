@@ -22,7 +22,8 @@ from .._common.threads import one_thread
 from .._common.types import Axes, Floats, Ints
 from .._common.words import aligned
 from ..errors import OptionError, SolverError
-from ..model.leakage import ROUNDING, epsilon_pml, ldp_epsilon, lip_epsilon, maximal_leakage
+from ..model.leakage import ROUNDING, epsilon_pml
+from ..model.leakage_measures import ldp_epsilon, lip_epsilon, maximal_leakage
 from ..model.levels import LDP, LIP, MaximalLeakage, Notion, check_epsilon
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior, check_prior

@@ -15,10 +15,11 @@ import numpy as np
 
 from .._common.types import Axes, Floats, Ints, same
 from ..errors import ProofError
+from ..model.blocks import BlockMechanism
 from ..model.leakage import Doubt, doubt
 from ..model.levels import PML, Notion, rounding
 from ..model.lift_sets import PriorLifts
-from ..model.mechanism import BlockMechanism, Mechanism
+from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Proof, Purpose, QuadraticProof

@@ -28,10 +28,11 @@ from .._common import checks
 from .._common.highs import INFINITE, Program
 from .._common.types import Floats
 from ..errors import SizeError, SolverError, UtilityError
+from ..model.blocks import LARGEST_DENSE, BlockMechanism, Blocks
 from ..model.leakage import ROUNDING
 from ..model.levels import bounded_exp
 from ..model.lift_sets import NOTHING, PriorLifts, SetLifts
-from ..model.mechanism import LARGEST_DENSE, BlockMechanism, Blocks, Mechanism
+from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.utility import ExpectedGain, FInformation, Utility

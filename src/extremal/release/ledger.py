@@ -33,7 +33,8 @@ from ..draw.keys import Columns, draw_key, keyed_words
 from ..draw.sampler import Integers
 from ..errors import KeyingError
 from ..lists.windows import Windows
-from ..model.leakage import epsilon_pml, ldp_epsilon
+from ..model.leakage import epsilon_pml
+from ..model.leakage_measures import ldp_epsilon
 
 try:
     import fcntl

@@ -297,7 +297,10 @@ def check_numbers(path: str, format: str | None, delimiter: str | None, drew: It
         raise FileError(
             "the reports must come from one mechanism",
             given=f"{len(numbers)} different values in the column {column!r}",
-            remedy="estimate from the store of the survey, or write the reports of each number to a file of its own",
+            remedy=(
+                "estimate from the store of the survey; or write the reports of each number to a file of its own, and "
+                "give all files, each with its --mechanism"
+            ),
         )
 
 

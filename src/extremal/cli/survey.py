@@ -130,11 +130,12 @@ class Checked:
     def _tell_learning(self, out: show.Console, outlook: Outlook) -> None:
         show.heading(out, "What learning is worth")
         width = self.published.width
-        head = ("question", "if answers are", "without learning", *(("people", "with it") if width else ()))
+        wanted = (f"width {width:g}: without", "with") if width else ()
+        head = ("question", "if answers are", "equal errors without", *wanted)
         rows, names = [], [q.name for q in self.published.learned]
         for case in sorted((*outlook.cases, *outlook.settings), key=lambda case: names.index(case.question)):
             people = [f"{n:,}" if n is not None else "too many" for n in (case.without, case.with_it)]
-            times = f"{case.times:.2f} times as many people"
+            times = f"{case.times:.2f} times as many"
             rows.append((case.question, case.shares, times, *(people if width else ())))
         out.print(show.table(head, rows, (0, 1)))
         show.sentences(out, outlook.sentences(self.findings.epsilon))

@@ -305,7 +305,7 @@ class QuadraticProof:
     and the levels that symbols may have. Split 0 halves the first range, 1 the second; 2 + 3 i + level gives symbol i
     this level (0, 1 for the middle, 2 for t) in one half and not in the other; -1 is a leaf. The halves are the rows
     `first` and `first` + 1. `low` is the part of -W that counts on products with a lower level; aa' with a = `away`,
-    of a few columns, is another part; v has a number for each of these. See cone.bound.
+    of a few columns, is another part; v has a number for each of these. See optimization/oracles/levels/bound.py.
     """
 
     weights: Floats

@@ -84,7 +84,7 @@ def fullest(problem: QuadraticProblem) -> Floats:
 def farthest(cone: SetLevels) -> Floats:
     """The lift vector less 1 of largest |x|^2 for a symmetric set and a uniform nominal prior.
 
-    Of all mixtures of two nested sets, k symbols too few to be an output and u of which k are part, see cone.
+    Of all mixtures of two nested sets, k symbols too few to be an output and u of which k are part, see set_levels.
     """
     n = cone.size
     h = cone.least(np.tril(np.ones((n, n))))

@@ -165,18 +165,18 @@ def announce(store: Store, base: str, secret: str, local: bool) -> None:
     out.print(f"Secret:  {secret}  (for you alone; the results page asks for it)", soft_wrap=True)
     digest = page_of(store.current, "reports").digest
     out.print(f"SHA-256 of the page: {digest}", soft_wrap=True)
+    closed = store.closed()
+    seen = f"all {store.visible()}" if closed else f"{store.visible()} so far, and more in steps of five"
     out.print(
-        f"Reports are stored in {store.place}; results show {store.visible()} so far, and more in steps of five. "
-        "Ctrl-C ends the server.",
-        soft_wrap=True,
+        f"Reports are stored in {store.place}; results show {seen}. Ctrl-C ends the server.", soft_wrap=True
     )
-    if store.published.learn is not None:
+    if store.published.learn is not None and not closed:
         lacking, number = store.lacking(), store.stages[-1].number
         more = (
             "it is the last one" if lacking is None else f"the next one begins after {lacking:,} more reports"
         )
         out.print(f"Stage {number} of {len(store.published.learn.stages) + 1} runs; {more}.", soft_wrap=True)
-    if store.closed():
+    if closed:
         out.print("This survey is closed: the server takes no more reports.")
     if store.published.invitation:
         out.print(f"{store.open_invitations()} invitations are open; make more with: extremal survey invite")

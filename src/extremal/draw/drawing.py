@@ -320,14 +320,13 @@ class Job:
             if unknown.rows and not self.drop:
                 of, label = ("", "label") if self.alone else (f" of {release.name!r}", "{column: label}")
                 seen = f"the first {self.rows}" if self.given_up else f"{self.rows}"
-                known = unknown.rows < self.rows
                 raise ValuesError(
                     f"every value{of} must be one of the input labels {shorten(release.sampler.inputs)}",
                     given=unknown.among(seen),
                     remedy=(
                         'correct them, drop their rows with `unknown="drop"`, or treat them '
                         f"as a label of the alphabet with `unknown_as={label}`"
-                        if known
+                        if unknown.rows < self.rows
                         else "is it the right column, and are they no reports yet?"
                     ),
                 )

@@ -56,6 +56,7 @@ def check_folders(folders):
     return {path.name for path in written.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_from_phones_to_a_table(folders):
     pytest.importorskip("starlette")
     pytest.importorskip("starlette")

@@ -201,6 +201,7 @@ def test_the_threads_of_mkl_are_limited_for_each_caller_and_restored():
     assert threads() == before
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_no_bit():
     found = []
     for number in ("1", "4", None):

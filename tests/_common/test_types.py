@@ -20,7 +20,10 @@ PRIOR = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
         lambda: ex.design(PRIOR, 0.6, ex.mean([0, 1, 2])),
         lambda: ex.design(ex.PriorSet.l1_ball(PRIOR, 0.1), 0.6),
         lambda: ex.design(ex.Prior.uniform(5), 0.6, ex.mutual_information, notion=ex.LDP),
-        lambda: ex.design(ex.Prior.from_counts(range(1, 5001)), 0.6, ex.mutual_information),
+        pytest.param(
+            lambda: ex.design(ex.Prior.from_counts(range(1, 5001)), 0.6, ex.mutual_information),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["shares", "mutual information", "mean", "set", "notion", "blocks"],
 )

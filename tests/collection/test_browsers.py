@@ -21,7 +21,7 @@ from tests.support.survey_site import (
     survey,
     word_for,
 )
-from tests.support.webdriver import NEEDS, opened, until
+from tests.support.webdriver import EACH, opened, until
 
 VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text(encoding="utf-8"))
 WORD = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverleihungsurkunde"
@@ -74,7 +74,7 @@ TOO_WIDE = """() => [
 ]"""
 
 
-@pytest.fixture(scope="module", params=sorted(NEEDS))
+@pytest.fixture(scope="module", params=EACH)
 def browser_tab(request):
     with opened(request.param) as tab:
         yield tab

@@ -58,6 +58,7 @@ def value(page):
     return page.evaluate("document.querySelector('extremal-frame').value")
 
 
+@pytest.mark.slow
 def test_the_page_around_gets_the_report_and_sees_nothing_of_the_answering(device, sites):
     """Listeners that come first on the page hear no key, tap or movement inside; messages name the report alone."""
     around, asking = sites

@@ -94,6 +94,7 @@ def test_the_check_warns_where_learning_does_not_pay(here):
     assert "WARNING: learning does not pay for mood" in told
 
 
+@pytest.mark.slow
 def test_the_check_says_what_other_settings_would_cost(here):
     """As it does for a survey that has them."""
     rows = json.loads(run("survey", "check", "survey.toml", "--json").out)["learn"]["other_settings"]

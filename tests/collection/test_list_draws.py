@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 import extremal as ex
 from extremal.lists.windows import pack
 from tests.support.survey_site import TRACES, certified, common_report, randomness, serving, survey, word_for
-from tests.support.webdriver import NEEDS, opened, until
+from tests.support.webdriver import EACH, opened, until
 
 TOWNS = ["Łódź", "مكة", "O'Fallon, MO", "東京", "\u2028", "Lyon"]
 SKEWED = ex.large.windows(ex.Prior(np.arange(1, 7) / 21, TOWNS), 0.8)
@@ -37,7 +37,7 @@ DRAW_MANY = """async (file, answers, size) => {
 }"""
 
 
-@pytest.fixture(scope="module", params=sorted(NEEDS))
+@pytest.fixture(scope="module", params=EACH)
 def tab(request):
     with opened(request.param) as found, serving(LENT) as site:
         found.goto(f"{site.address}lent.html")

@@ -361,6 +361,7 @@ def test_a_survey_whose_server_takes_no_more_reports_asks_nothing_but_shows_a_re
     assert "closed" in page.inner_text("#notices")
 
 
+@pytest.mark.slow
 def test_reports_wait_for_a_random_part_of_the_time_to_hold(visit, site):
     waits = []
     for _ in range(3):
@@ -400,6 +401,7 @@ def one_person(page, way=WAYS[1]):
     return body
 
 
+@pytest.mark.slow
 def test_field_mode_needs_the_code_and_forgets_each_person(visit, site, device):
     page = visit(survey(QUESTIONS, pages="question", field=FIELD, **BOTH))
     page.wait_for_selector("#interviewers summary")
@@ -440,6 +442,7 @@ def test_field_mode_needs_the_code_and_forgets_each_person(visit, site, device):
     assert kept(page) == {}
 
 
+@pytest.mark.slow
 def test_the_queue_of_field_mode_is_in_random_order(visit):
     """Eight people in a row: that the order of arrival stays has a chance of one in 40,320."""
     page = visit(survey(QUESTIONS[:1], field=FIELD))
@@ -509,7 +512,9 @@ def test_every_catalogue_says_the_same_with_the_same_figures(lang):
 # Whom the page keeps out
 
 
-@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize(
+    "lang", [x if x == "ar" else pytest.param(x, marks=pytest.mark.slow) for x in LANGUAGES]
+)
 def test_nobody_is_kept_out_in_any_language_and_state(visit, site, lang):
     """axe, and nothing wider than a small phone."""
     texts = {

@@ -464,6 +464,7 @@ def test_a_file_that_holds_no_id_is_refused_and_left_alone(tmp_path):
     assert (tmp_path / "survey.id").read_text() == ""
 
 
+@pytest.mark.slow
 def test_processes_that_make_an_id_in_the_same_moment_make_one(tmp_path):
     read(tmp_path, ONE)
     program = (

@@ -61,6 +61,7 @@ for name in ("perf_counter", "monotonic", "time", "process_time"):
 """
 
 
+@pytest.mark.slow
 def test_a_clock_that_races_changes_no_design(capsys):
     command = [sys.executable, "-c", FAST_CLOCK + PROGRAM]
     racing = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

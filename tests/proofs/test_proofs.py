@@ -76,6 +76,7 @@ def test_every_theorem_is_stated_with_all_that_it_assumes():
     assert code.count("Goal ") == len(stated)
 
 
+@pytest.mark.slow
 @needs_coq
 @pytest.mark.parametrize(
     "added",

@@ -595,6 +595,7 @@ except KeyingError:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(module.fcntl is None, reason="files are locked as on posix")
 def test_of_processes_at_the_same_time_one_releases_a_column(tmp_path, ledger):
     mechanism = tmp_path / "m.json"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow
 import pyarrow.parquet
+import pytest
 
 import extremal as ex
 from extremal.certification.certified import load
@@ -137,11 +138,13 @@ assert sys.modules["pyarrow"] is None
 """
 
 
+@pytest.mark.slow
 def test_columns_of_lists_numpy_pandas_and_polars_need_no_pyarrow(tmp_path):
     done = python(COLUMNS, folder=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_parquet_file_is_refused_with_what_to_install(tmp_path):
     write_survey(tmp_path)
     table = pyarrow.table({"answer": column_of(tmp_path / "survey.csv")})

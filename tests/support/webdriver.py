@@ -30,6 +30,8 @@ NEEDS = {
     "firefox": ("firefox-esr",),
     "webkit": ("WebKitWebDriver", "Xvfb", *map(str, MINI_BROWSERS or ["MiniBrowser"])),
 }
+# One at a time: the quick tests look at one, `make test-slow` at the others, too.
+EACH = ["chromium", *(pytest.param(name, marks=pytest.mark.slow) for name in ("firefox", "webkit"))]
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # how the W3C names an element in JSON
 # An expression, or a function for the arguments, as the body of one.
 BODY = "const given = (%s\n); return typeof given === 'function' ? given(...arguments) : given;"

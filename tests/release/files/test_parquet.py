@@ -156,6 +156,7 @@ def test_an_order_of_categories_is_not_claimed_for_the_order_of_the_mechanism(tm
     assert table.to_pandas()["answer"].tolist() == ["a", "b,b"] * 50
 
 
+@pytest.mark.slow
 def test_a_damaged_footer_never_ends_in_anything_but_a_file_or_one_line(tmp_path):
     """Every byte of it in turn. Asked for a codec that there is not, pyarrow would end the process."""
     source, target = tmp_path / "s.parquet", tmp_path / "t.parquet"

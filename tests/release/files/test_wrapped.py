@@ -101,6 +101,7 @@ def files(draw):
     return raw, draw(st.sampled_from([delimiter, None]))
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(files())
 def test_no_accepted_file_keeps_an_answer_in_a_private_column(case):

@@ -9,6 +9,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification.claim import check_claim
+from tests.support.root import ROOT
 from tests.support.solving import design_by
 
 LEVEL = 4e-15  # levels that differ by this are equal up to rounding
@@ -95,6 +96,7 @@ def run(script):
         capture_output=True,
         text=True,
         check=False,
+        cwd=ROOT,
         timeout=600,
     )
     assert done.returncode == 0, done.stderr

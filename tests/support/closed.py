@@ -3,6 +3,7 @@
 Scripts and selectors of a page do not reach in there; the protocol that drives the browser does.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from tests.support.draws import by_python
@@ -146,13 +147,16 @@ class Inside:
 
     def press(self, role, name=""):
         """Click the middle of an element."""
-        number = self.wait(role, name).number
+        from playwright.sync_api import Error
+
         quad, before = [], None
-        while quad != before or not quad:  # until it stays where it is
-            self.session.send("DOM.scrollIntoViewIfNeeded", {"backendNodeId": number})
-            self.page.wait_for_timeout(20)
-            before = quad
-            (quad,) = self.session.send("DOM.getContentQuads", {"backendNodeId": number})["quads"][:1]
+        while quad != before or not quad:  # until it stays where it is, and is not just being made anew
+            asked = {"backendNodeId": self.wait(role, name).number}
+            before, quad = quad, []
+            with suppress(Error):  # it is gone
+                self.session.send("DOM.scrollIntoViewIfNeeded", asked)
+                self.page.wait_for_timeout(20)
+                quad = next(iter(self.session.send("DOM.getContentQuads", asked)["quads"]), [])
         self.page.mouse.click(sum(quad[0::2]) / 4, sum(quad[1::2]) / 4)
 
     def answer(self, name, start="Go to the answers", draw="Draw my report"):

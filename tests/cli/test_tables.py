@@ -93,8 +93,25 @@ def test_a_survey_that_asks_too_few_people_is_warned_of(here, tmp_path):
     assert (
         warning == f"q takes {needed:,} people for 95% intervals 0.1 wide, each by itself; you will ask 900."
     )
+    told = " ".join(run("survey", "check", "survey.toml").out.split())
+    assert told.count(warning) == 1
+    assert told.index(warning) < told.index("What all reports of one person can reveal")  # beside the table
     (tmp_path / "survey.toml").write_text(text.replace("people = 5", f"people = {needed}"))
     assert "you will ask" not in run("survey", "check", "survey.toml", "--json").out
+
+
+def test_the_mechanism_file_of_a_question_that_was_renamed_is_pointed_out(here, tmp_path):
+    text = (tmp_path / "survey.toml").read_text()
+    text = text.replace('mechanism = "m.json"', "epsilon = 0.7\nprior = [0.5, 0.3, 0.2]")
+    (tmp_path / "survey.toml").write_text(text)
+    run("survey", "check", "survey.toml")
+    for name in ("survey.q.2", "survey.old.q"):  # learned in a later stage; of survey.old.toml
+        (tmp_path / f"{name}.mechanism.json").write_text("{}")
+    assert "left over" not in run("survey", "check", "survey.toml").out
+    (tmp_path / "survey.toml").write_text(text.replace('name = "q"', 'name = "r"'))
+    warnings = json.loads(run("survey", "check", "survey.toml", "--json").out)["warnings"]
+    left = [text.split()[0] for text in warnings if "left over" in text]
+    assert left == ["survey.q.2.mechanism.json", "survey.q.mechanism.json"]
 
 
 def test_an_estimate_from_too_few_reports_says_so(here, tmp_path):

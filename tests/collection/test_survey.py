@@ -72,6 +72,7 @@ def test_subsets_of_items_can_be_counted(tmp_path):
 PRIOR = "prior = [0.5, 0.3, 0.2]"
 WRONG = {
     "not TOML": ("epsilon = 0.7", "epsilon = ", 11, ""),
+    "a number with a comma before a comment": ("width = 0.1", "width = 0,1  # wide", 4, "0,1"),
     "a key twice": ("epsilon = 0.7", "epsilon = 0.7\nepsilon = 0.8", 12, ""),
     "an unknown key": ("epsilon = 0.7", "epsilonn = 0.7", 11, "'epsilonn'"),
     "an unknown key of the survey": ('title = "Health habits"', 'titel = "Health"', 1, "'titel'"),
@@ -152,6 +153,13 @@ def test_an_error_names_the_file_the_line_and_the_remedy(tmp_path, what):
     where = said.partition(":")[0]
     assert where.startswith("survey.toml")
     assert line is None or re.findall(r"\d+", where) == [str(line)], said
+
+
+def test_a_decimal_comma_is_answered_with_the_point(tmp_path):
+    with pytest.raises(SurveyError) as caught:
+        read(tmp_path, ONE.replace("epsilon = 0.7", "epsilon = 0,7"))
+    assert caught.value.given == "0,7"
+    assert "0.7" in caught.value.remedy
 
 
 def test_the_line_is_found_behind_texts_of_several_lines(tmp_path):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from extremal.collection.published import Published
     from extremal.collection.server import TlsFiles
     from extremal.collection.store import Store
+    from extremal.collection.survey import Survey
 
 
 # No commas or quotes in it: links stand in a CSV file.
@@ -247,6 +248,24 @@ def other_version(place: str, published: Published) -> list[str]:
         f"survey for them: `extremal estimate {place}` reads the right ones from the store. Choose another --database "
         "for this version."
     ]
+
+
+def left_over(survey: Survey) -> list[str]:
+    """A warning for each mechanism file of a question that the survey no longer has, such as one that was renamed."""
+    from extremal.collection.survey import NAME
+
+    own = re.compile(rf"{re.escape(survey.path.stem)}\.({NAME})(\.\d+)?\.mechanism\.json")
+    names = {question.name for question in survey.questions}
+    given = {question.mechanism.name for question in survey.questions if question.mechanism is not None}
+    found = []
+    for path in sorted(survey.path.parent.glob("*.mechanism.json")):
+        stands = own.fullmatch(path.name)
+        if stands and stands[1] not in names and path.name not in given:
+            found.append(
+                f"{path.name} is left over: this survey has no question {stands[1]!r}. If reports were drawn with it, "
+                "keep it to read them; else delete it."
+            )
+    return found
 
 
 def _mechanisms(published: Published) -> dict[str, list[str]]:

@@ -22,6 +22,7 @@ from .output import Output, check_folder, check_target, progress, write_text
 from .serving import (
     Serving,
     check_mechanisms,
+    left_over,
     other_version,
     place_of,
     public_address,
@@ -79,6 +80,7 @@ class Checked:
     people: Mapping[str, int | None]
     page_digest: str
     outlook: Outlook | None
+    short: list[str]  # which questions take more people than will be asked
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each question, with levels in nats; none for answers in the clear."""
@@ -114,15 +116,16 @@ class Checked:
         if published.width is not None:
             said.append(f"People are for {goal(published.confidence, published.intervals, SURVEY)}.")
         show.sentences(out, said)
+        show.warnings(out, self.short)
         show.heading(out, "What all reports of one person can reveal")
         show.sentences(out, findings.sentences)
         if self.outlook is not None:
             self._tell_learning(out, self.outlook)
-        loud = [text for text in findings.warnings if text.startswith("WARNING")]
-        if findings.warnings:
+        texts = [text for text in findings.warnings if text not in self.short]
+        if texts:
             show.heading(out, "Before you ask")
-            show.warnings(out, loud)
-            show.sentences(out, [text for text in findings.warnings if text not in loud])
+            show.warnings(out, [text for text in texts if text.startswith("WARNING")])
+            show.sentences(out, [text for text in texts if not text.startswith("WARNING")])
         show.heading(out, "Respondents read")
         show.sentences(out, [findings.total])
         out.print(f"\nSHA-256 of the page: {self.page_digest}", soft_wrap=True)
@@ -186,15 +189,16 @@ def check(survey: str, *, output: Output) -> None:
     doubts: list[str] = []
     if found is not None:
         doubts, people = [*found.warnings(), *found.notes()], people | found.people()
+    short = too_few(published, people)
     more = (
         *read.warnings,
         *doubts,
-        *too_few(published, people),
         *other_version(place_of(survey, None), published),
         *same_id(read),
+        *left_over(read),
     )
-    findings = replace(findings, warnings=(*findings.warnings, *more))
-    checked = Checked(published, findings, people, page_of(published, "reports").digest, found)
+    findings = replace(findings, warnings=(*short, *findings.warnings, *more))
+    checked = Checked(published, findings, people, page_of(published, "reports").digest, found, short)
     output.table(checked.records())
     output.give(checked)
 

@@ -56,6 +56,7 @@ MOST_HIDDEN = 6  # where a private answer decides who is asked: one draw for the
 LONGEST_LABEL = 200  # characters
 MOST_LEARNED = 30  # answers of a question whose prior is learned, so that the next mechanism takes seconds
 ID = "[A-Za-z0-9_-]{8,64}"
+DECIMAL_COMMA = re.compile(r"""^[^#"']*=\s*(-?\d+,\d+)""")  # a number as many countries write it
 NAME = "[A-Za-z][A-Za-z0-9_-]{0,39}"
 ADDRESS = r"https://\S+|http://(localhost|127\.0\.0\.1)(:\d+)?/\S*"
 OWN_ID = "leave it out: extremal survey check then makes one and keeps it beside the survey"
@@ -138,9 +139,13 @@ def parse_survey(text: str, path: Path) -> Survey:
         said = str(error) or type(error).__name__
         where = re.search(r"line (\d+)", said)
         at = f"{path.name}, line {where[1]}" if where else path.name
+        comma = DECIMAL_COMMA.search(text.splitlines()[int(where[1]) - 1]) if where else None
         raise SurveyError(
             f"{at}: this is not TOML: {re.sub(r' ?.at .*?line.*', '', said)}",
-            remedy='a key and its value stand on one line, like title = "Visits"; a key stands once',
+            given=comma and comma[1],
+            remedy=f"write {comma[1].replace(',', '.')}: decimals follow a point, not a comma"
+            if comma
+            else 'a key and its value stand on one line, like title = "Visits"; a key stands once',
         ) from None
     table = Section(document, LineNumbers.of(path.name, text), folder=path.parent)
     table.only(TOP)

@@ -22,7 +22,8 @@ import numpy as np
 from report import Report, Table, Timed, best, isolated
 
 import extremal as ex
-from extremal.certification.certified import Certified, certify
+from extremal.certification.certified import Certified
+from extremal.certification.certify import certify
 from extremal.draw.sampler import SecureWords
 
 RECORDS = {"tiny": 100_000, "quick": 2_000_000, "normal": 10_000_000, "full": 10_000_000}

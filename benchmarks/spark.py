@@ -22,7 +22,7 @@ from typing import Any
 from report import Report
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 
 LABELS = [f"answer number {i}" for i in range(16)]
 KEY = bytes(range(32))

@@ -18,7 +18,8 @@ from . import (
 )
 from .auditing.audit import Audit, audit
 from .auditing.pairs import audit_pairs
-from .certification.certified import Certified, certify, load
+from .certification.certified import Certified, load
+from .certification.certify import certify
 from .certification.check import check_design
 from .draw.keys import Keyed
 from .estimation.counts import ReportCounts

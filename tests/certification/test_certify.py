@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.certification import file as mechanism_file
-from extremal.certification.certified import Certified, certify
+from extremal.certification.certified import Certified
+from extremal.certification.certify import certify
+from extremal.certification.integers import BITS, TOTAL
 from extremal.certification.proof import Lift, column_runs, exp_below, largest_lift, log_above, prior_masses
-from extremal.certification.weights import BITS, TOTAL, candidates, integer_rows
+from extremal.certification.weights import candidates, integer_rows
 from extremal.errors import CertificationError, EpsilonError, MechanismError, SizeError
 from extremal.model.mechanism import constant, identity
 from tests.support.exact_levels import exp_bounds, is_certified

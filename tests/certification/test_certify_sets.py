@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.certification.certified import Certified, certify
+from extremal.certification.certified import Certified
+from extremal.certification.certify import certify
 from extremal.errors import CertificationError
 from tests.support.exact_levels import BASE, COUNTS, exp_bounds, is_certified
 from tests.support.wording import refused

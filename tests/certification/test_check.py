@@ -179,22 +179,10 @@ def test_lifts_below_the_lower_bound_are_caught():
     assert any("below lower_lift" in problem for problem in found.problems)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "error"),
-    [
-        ({"prior": [0.5, 0.5]}, ex.errors.PriorError),
-        ({"epsilon": math.nan}, ex.errors.EpsilonError),
-        ({"lower_lift": 1.5}, ex.errors.EpsilonError),
-        ({"lower_lift": math.nan}, ex.errors.EpsilonError),
-        ({"utility": "mutual information"}, ex.errors.UtilityError),
-        ({"utility": ex.ExpectedGain(np.eye(4))}, ex.errors.UtilityError),
-    ],
-)
-def test_questions_that_make_no_sense_are_refused(wrong, error):
-    utility, design = GOOD["mutual information"]
-    question = {"prior": PRIOR, "epsilon": EPSILON, "utility": utility, "design": design} | wrong
-    with pytest.raises(error):
-        check_claim(**question)
+def test_a_utility_that_does_not_fit_the_prior_is_refused():
+    _, design = GOOD["mutual information"]
+    with pytest.raises(ex.errors.UtilityError):
+        check_claim(PRIOR, EPSILON, ex.ExpectedGain(np.eye(4)), design)
 
 
 def test_the_report_is_a_few_readable_lines():
@@ -213,17 +201,14 @@ def test_a_claim_that_is_no_number_is_a_problem_not_a_crash(figure, claim):
     found = check_claim(prior, 0.6, ex.mutual_information, replace(design, **{figure: claim}))
     assert not found.ok
     assert found.problems
-    with pytest.raises(ex.errors.EpsilonError, match="lower_lift"):
-        check_claim(prior, 0.6, ex.mutual_information, design, lower_lift="x")
 
 
 def test_a_design_for_a_set_of_priors_is_checked_with_its_nominal_prior_alone():
     design = ex.design(ex.PriorSet.l1_ball(PRIOR, 0.1), 0.5, ex.mutual_information)
     assert check_claim(PRIOR, 0.5, design.utility, design, priors=design.prior_set).proved
-    with refused(ex.errors.OptionError, "Prior({0: 0.2, 1: 0.2, 2: 0.2, 3: 0.2, 4: 0.2})"):
-        check_claim(ex.Prior.uniform(5), 0.5, design.utility, design, priors=design.prior_set)
-    with refused(ex.errors.OptionError, "Prior({0: 0.35, 1: 0.25, 2: 0.2, 3: 0.12, 4: 0.08})"):
-        check_claim(PRIOR, 0.5, design.utility, design, lower_lift=0.2, priors=design.prior_set)
+    for wrong in ({"prior": ex.Prior.uniform(5)}, {"notion": ex.LIP}):
+        with pytest.raises(ex.errors.OptionError):
+            ex.check_design(replace(design, **wrong))
 
 
 def test_a_certified_mechanism_is_told_how_to_be_a_mechanism():

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.certification import file as mechanism_file
-from extremal.certification.certified import Certified, certify, load
+from extremal.certification.certified import Certified, load
+from extremal.certification.certify import certify
 from extremal.errors import FileError
 from extremal.model.mechanism import constant
 from tests.support.mechanism_files import CASES, code_of_the_page, small

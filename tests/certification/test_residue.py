@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.errors import CertificationError
 from tests.support.exact_levels import BASE, is_certified
 from tests.support.wording import refused

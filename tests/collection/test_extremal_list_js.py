@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.certification.weights import TOTAL
+from extremal.certification.integers import TOTAL
 from extremal.lists.windows import _digest, pack
 from tests.support.draws import by_node
 

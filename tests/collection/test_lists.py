@@ -13,7 +13,7 @@ pytest.importorskip("starlette")
 
 import extremal as ex
 from extremal._common.json import canonical
-from extremal.certification.weights import TOTAL
+from extremal.certification.integers import TOTAL
 from extremal.collection.designs import check, load_designs
 from extremal.collection.lists import MOST_LISTED
 from extremal.collection.page import page_of

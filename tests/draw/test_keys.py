@@ -16,7 +16,7 @@ from pyarrow import parquet as pq
 from scipy import stats
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.draw.keys import check_key, draw_key, id_block, id_blocks, keyed_words, read_key, write_key
 from extremal.draw.sampler import SeededWords
 from extremal.errors import KeyingError

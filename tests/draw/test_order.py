@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.draw import order
 from extremal.draw.order import FALSE_ALARM, OrderWarning, Runs, _at_distance, watch
 from extremal.release.job import Terms, plan

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.draw.drawing import Product
 from extremal.draw.sampler import SeededWords
 from extremal.errors import PriorError, ValuesError

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import extremal as ex
-from extremal.certification.certified import certify
-from extremal.certification.weights import TOTAL
+from extremal.certification.certify import certify
+from extremal.certification.integers import TOTAL
 from extremal.draw import sampler as sampling
 from extremal.draw.columns import smallest_unsigned, unsigned
 from extremal.draw.sampler import (

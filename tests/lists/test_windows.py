@@ -14,7 +14,7 @@ import pytest
 
 import extremal as ex
 from extremal._common.json import LARGEST_TEXT
-from extremal.certification.weights import TOTAL
+from extremal.certification.integers import TOTAL
 from extremal.draw.order import OrderWarning
 from extremal.errors import (
     CertificationError,

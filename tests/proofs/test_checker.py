@@ -13,8 +13,8 @@ import pytest
 
 import extremal as ex
 from extremal.certification import file as mechanism_file
+from extremal.certification.integers import exact_masses, largest_exact_lift
 from extremal.certification.proof import log_above
-from extremal.certification.weights import exact_masses, largest_exact_lift
 from extremal.errors import ExtremalError
 from extremal.model.blocks import Blocks
 from extremal.model.prior_set import PriorSet

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.certification.prior_sets import all_sets
 from extremal.certification.proof import column_runs, largest_lift, set_masses
 from extremal.model.adversary import Attribute, GainAdversary, posterior
+from extremal.model.evidence import Bounds
 from tests.support.exact_levels import exp_bounds
 from tests.support.mechanism_files import CASES
 
@@ -134,7 +135,7 @@ def some_set(rng):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_least_probability_of_a_set_of_answers_is_that_of_its_best_member(seed):
     bounds, half, members = some_set(np.random.default_rng(seed))
-    rows, sets = all_sets(bounds, half)
+    rows, sets = all_sets(Bounds(*bounds, 2 * half))
     for row, h in zip(rows.astype(int).tolist(), sets.h.tolist(), strict=True):
         assert h == min(mass(pi, row) for pi in members) / GRID
 

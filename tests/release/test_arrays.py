@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.draw.sampler import PIECE, Sampler, SeededWords
 from extremal.errors import CertificationError, ValuesError
 from extremal.model.mechanism import constant, identity

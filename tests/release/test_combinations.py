@@ -20,7 +20,7 @@ import pytest
 from pyarrow import parquet as pq
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.draw import sampler
 from extremal.draw.keys import write_key
 from extremal.draw.sampler import SecureWords, SeededWords

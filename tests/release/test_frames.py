@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.draw.columns import from_list
 from extremal.draw.sampler import SeededWords
 from extremal.errors import KeyingError, OptionError, ValuesError

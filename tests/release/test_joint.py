@@ -12,7 +12,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification import file as mechanism_file
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.draw import drawing, kernel, keys, sampler
 from extremal.draw.sampler import SeededWords
 from extremal.draw.texts import LETTERED, Texts

@@ -16,7 +16,7 @@ import pytest
 
 import extremal as ex
 from extremal._common import files
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.draw.keys import id_blocks
 from extremal.errors import FileError, KeyingError
 from extremal.release import ledger as module

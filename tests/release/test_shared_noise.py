@@ -21,7 +21,7 @@ from pyarrow import csv as pa_csv
 from scipy import stats
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.errors import KeyingError
 from tests.support.containers import CONTAINERS, Draw
 from tests.support.joint import Released, findings

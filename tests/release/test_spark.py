@@ -29,7 +29,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from scipy import stats
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.errors import DisclosureError, ExtremalError, FileError, KeyingError, OptionError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release.job import Terms, plan

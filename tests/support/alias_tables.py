@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from extremal.certification.weights import TOTAL
+from extremal.certification.integers import TOTAL
 
 
 def alias_table(w):

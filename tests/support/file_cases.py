@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.model.mechanism import identity
 from tests.support.wording import refused
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import extremal as ex
 from extremal.certification import file as mechanism_file
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.model.mechanism import constant, identity
 from tests.support.aes import aes_256
 

@@ -20,7 +20,7 @@ from .._common.threads import one_thread
 from .._common.types import Axes, Floats
 from ..certification import proof
 from ..certification.certified import Certified, as_mechanism
-from ..certification.weights import exact_columns, exact_masses
+from ..certification.integers import exact_columns, exact_masses
 from ..errors import MechanismError, PriorError
 from ..model.adversary import Attribute, worst_attribute
 from ..model.blocks import BlockMechanism, Blocks

@@ -57,7 +57,7 @@ from ..model.levels import bounded_exp, largest_lift
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.utility import NEAR, NEAR_ONE, ExpectedGain, FInformation, Generator, Utility, near_one
-from .prior_sets import LISTED, SymbolSets, all_sets, listed_vectors, vectors_of
+from .prior_sets import LISTED, SymbolSets, all_sets, listed_vectors
 from .separable import (
     MOST_CELLS,
     ULP,
@@ -235,7 +235,7 @@ def bound_over_set(
     if len(pi) > LISTED:
         return Bound(math.inf, NOT_CHECKED)
     if isinstance(utility, FInformation):
-        members, sets = all_sets(vectors_of(priors), priors.radius / 2)
+        members, sets = all_sets(priors.bounds)
         return _by_sums(len(pi), _SetSums(sets, members @ pi, members @ y, members @ np.abs(y)), c, utility)
     return _by_vectors(priors, c, utility, y)
 
@@ -318,7 +318,7 @@ def _by_vectors(priors: PriorSet, c: float, utility: Utility, y: Floats) -> Boun
     """The same for any utility, at the lift vectors themselves."""
     pi, n = priors.nominal.probabilities, priors.size
     best, error, count = -math.inf, 0.0, 0
-    for lifts in listed_vectors(pi, c, vectors_of(priors), priors.radius / 2):
+    for lifts in listed_vectors(pi, c, priors.bounds):
         columns = lifts.T
         mu = utility.columns(priors.nominal, columns)
         values = mu - y @ (columns - 1)

@@ -1,7 +1,7 @@
 """Certified mechanisms: integer weights that satisfy epsilon-PML, proved in exact arithmetic when they are built.
 
 What is certified is what is sampled: a row of integers that sums to 2^62, not a row of doubles.
-`integer_weights` makes the integers, `proof` decides, and nothing here uses the code that designs mechanisms.
+`certify` and `weights` make the integers, `proof` decides, and nothing here uses the code that designs mechanisms.
 """
 
 from __future__ import annotations
@@ -9,31 +9,30 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Hashable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._common.threads import one_thread
 from .._common.words import factor
 from ..draw.arrays import Draws, draw_codes, draw_column
 from ..draw.keys import Columns, Keyed
 from ..draw.sampler import Sampler, Words
-from ..errors import CertificationError, ExtremalError, FormatError, MechanismError, PriorError, SizeError
+from ..errors import CertificationError, MechanismError, PriorError
 from ..model.blocks import BlockMechanism, Blocks
 from ..model.labels import Labels, check_labels
-from ..model.leakage import RULED_OUT, Doubt, check_protected, doubt, pml
-from ..model.levels import MaximalLeakage, Notion, check_epsilon
-from ..model.mechanism import Mechanism, check_match
+from ..model.leakage import Doubt, check_protected, doubt
+from ..model.levels import check_epsilon
+from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.reading import Numbers, read_table
 from . import file as mechanism_file
+from .integers import BITS, checked_weights, exact_masses, largest_exact_lift
 from .proof import is_at_most, log_above
 from .stored import encode_label
-from .weights import BITS, candidates, checked_weights, exact_masses, largest_exact_lift
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,7 +113,7 @@ class Certified:
         except PriorError as error:
             raise error.within("mechanism: ", MechanismError) from None
         _set(self, "library", self.library or _this_library())
-        if self.prior_set is not None and not is_nominal(self.prior, self.prior_set):
+        if self.prior_set is not None and self.prior != self.prior_set.nominal:
             raise CertificationError(
                 "must be the nominal prior of prior_set",
                 parameter="prior",
@@ -126,7 +125,7 @@ class Certified:
         _set(self, "realised_epsilon", log_above(lift))
         if not is_at_most(lift, self.epsilon):
             raise too_leaky(self.outputs[lift.output], self.realised_epsilon, self.epsilon)
-        _set(self, "digest", mechanism_file.digest(self._document()))
+        _set(self, "digest", mechanism_file.digest(mechanism_file.encode(self)))
 
     @property
     def inputs(self) -> Labels:
@@ -268,32 +267,11 @@ class Certified:
         text
             The content of a mechanism file.
         """
-        stored = mechanism_file.decode(text)
-        try:
-            prior = Prior(stored.probabilities, stored.inputs)
-            if prior.probabilities.tolist() != stored.probabilities:
-                raise PriorError("its prior does not sum to 1")
-            prior_set = _read_set(prior, stored)
-            if stored.bits != BITS:
-                raise CertificationError(f"its bits must be {BITS}", given=stored.bits)
-            notes = (stored.method, stored.library)
-            certified = cls(
-                prior, stored.outputs, stored.weights, stored.epsilon, *notes, prior_set, stored.blocks
-            )
-        except ExtremalError as error:
-            raise error.within("mechanism file is refused: ", FormatError) from None
-        except (ValueError, OverflowError) as error:
-            raise FormatError(f"mechanism file is refused: {error}") from None
-        if certified.realised_epsilon != stored.realised_epsilon:
-            raise FormatError(
-                f"mechanism file is refused: its realised epsilon must be {certified.realised_epsilon!r}",
-                given=f"{stored.realised_epsilon!r}",
-            )
-        return certified
+        return mechanism_file.decode(text, cls)
 
     def to_json(self) -> str:
         """The text of a mechanism file (docs/api/file-format.md)."""
-        return mechanism_file.to_text(self._document())
+        return mechanism_file.to_text(mechanism_file.encode(self))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the mechanism file, replacing what is there only when it is complete.
@@ -304,24 +282,6 @@ class Certified:
             The file to write.
         """
         mechanism_file.write_text(path, self.to_json())
-
-    def _document(self) -> mechanism_file.Document:
-        return mechanism_file.encode(
-            mechanism_file.Stored(
-                library=self.library,
-                method=self.method,
-                epsilon=self.epsilon,
-                realised_epsilon=self.realised_epsilon,
-                bits=self.bits,
-                inputs=self.inputs,
-                probabilities=self.prior.probabilities.tolist(),
-                prior_set=None if self.prior_set is None else _stored_set(self.prior_set),
-                outputs=self.outputs,
-                weights=self.weights,
-                blocks=self.blocks,
-                evidence=None if self.prior_set is None else self.prior_set.evidence,
-            )
-        )
 
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, Certified) else NotImplemented
@@ -415,29 +375,6 @@ def read_numbers(text: str) -> Numbers:
     return read_table(text)
 
 
-def is_nominal(prior: Prior, priors: PriorSet) -> bool:
-    nominal = priors.nominal
-    return prior.labels == nominal.labels and np.array_equal(prior.probabilities, nominal.probabilities)
-
-
-def _stored_set(priors: PriorSet) -> mechanism_file.StoredSet:
-    bounds = (priors.center.tolist(), priors.lower.tolist(), priors.upper.tolist())
-    words = priors.note or priors.description
-    return mechanism_file.StoredSet(*bounds, priors.radius, priors.confidence, words)
-
-
-def _read_set(nominal: Prior, stored: mechanism_file.Stored) -> PriorSet | None:
-    """The set of priors of a file; its words are made from its numbers, others are kept as a note."""
-    if stored.prior_set is None:
-        if stored.evidence is not None:
-            raise PriorError("there is evidence, but no set of priors that it could be for")
-        return None
-    center, lower, upper, radius, confidence, words = stored.prior_set
-    bounds = (np.array(center), np.array(lower), np.array(upper))
-    found = PriorSet(nominal, *bounds, radius, confidence, stored.evidence)
-    return found if words == found.description else replace(found, note=words)
-
-
 def too_leaky(output: Hashable, leakage: float, epsilon: float) -> CertificationError:
     """The refusal of a mechanism of which one outcome leaks more than it may."""
     return CertificationError(
@@ -455,179 +392,3 @@ def _this_library() -> str:
 
 def _set(value: Certified, name: str, content: object) -> None:
     object.__setattr__(value, name, content)
-
-
-# A matrix of doubles exceeds the level it was designed for by rounding: 1e-12 where rows are a little off 1.
-# More than this is not rounding and is refused.
-ROUNDING = 1e-9
-
-
-class Designed(Protocol):
-    """What a design says of itself; certification imports nothing of the optimization."""
-
-    @property
-    def prior(self) -> Prior: ...
-    @property
-    def prior_set(self) -> PriorSet | None: ...
-    @property
-    def made(self) -> object: ...
-    @property
-    def mechanism(self) -> Mechanism: ...
-    @property
-    def epsilon(self) -> float: ...
-    @property
-    def notion(self) -> Notion: ...
-
-
-@one_thread
-def certify(
-    prior: Prior | PriorSet | Designed,
-    mechanism: Mechanism | BlockMechanism | None = None,
-    epsilon: float | None = None,
-    *,
-    allow_true_answers: bool = False,
-) -> Certified:
-    """A mechanism as integers that keep epsilon exactly, with the proof that they do.
-
-    certify(design) takes prior (or set of priors), mechanism and epsilon from the design.
-
-    Examples
-    --------
-    >>> import extremal as ex
-    >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
-    >>> certified = ex.certify(ex.design(prior, 0.6))
-    >>> certified.epsilon, ex.epsilon_pml(prior, certified.mechanism) <= 0.6
-    (0.6, True)
-
-    Parameters
-    ----------
-    prior
-        A design alone; or how frequent each input is. For a PriorSet epsilon holds for every prior of the set: the
-        worst case is computed in exact rationals.
-    mechanism
-        The matrix to certify. It may leak more than epsilon by rounding (1e-9), no more. Of a mechanism in blocks the
-        matrix between blocks is certified, for the exact masses of the blocks.
-    epsilon
-        The level to certify, in nats.
-    allow_true_answers
-        Certify even if reports disclose the answers: if, under the (nominal) prior, at most a tenth of the doubt about
-        an answer is left when its report is seen. Otherwise DisclosureError is raised.
-
-    Returns
-    -------
-    Certified
-        The mechanism as integers, with its proof.
-
-    Notes
-    -----
-    Of the ways to make the integers the first that passes the proof is taken, and `method` says which:
-
-    - Rounding alone moves an entry by a few parts in 1e15.
-    - Lowering columns on their own support and scaling them until rows sum to 1 keeps every zero. Scaling may change
-      a column by up to a millionth of itself; seen were 1e-11 for designs, 3e-8 for other mechanisms.
-    - The nearest mechanism with the same zeros, from a linear program, for what cannot be scaled.
-    - Where no entry is zero, mixing in just enough of the constant mechanism, about 1e-14 of it.
-
-    Residue becomes zero first: entries that leave an answer a positive share, but less than a millionth, of its
-    probability (P(y|x) / P(y) < 1e-6). Others move by about as much as was removed, at most 1e-4 of themselves. If no
-    mechanism near by does without it, CertificationError is raised. Only where epsilon itself forbids a zero, at the
-    edge of a privacy region or less than a millionth below it, such entries stay, or arise; an audit counts their
-    answers as ruled out.
-    """
-    if not isinstance(prior, Prior | PriorSet) and _is_design(prior):
-        return _of_design(prior, mechanism, epsilon, allow_true_answers)
-    if mechanism is None or epsilon is None or not isinstance(prior, Prior | PriorSet):
-        raise MechanismError(
-            "certify takes a design, or a prior, a mechanism and an epsilon",
-            given=f"{type(prior).__name__}, {type(mechanism).__name__} and {type(epsilon).__name__}",
-            remedy="e.g. `certify(design(prior, 0.5))`",
-        )
-    epsilon = check_epsilon(epsilon)
-    if not isinstance(mechanism, Mechanism | BlockMechanism):
-        raise no_mechanism(mechanism, "a Mechanism")
-    blocks, full = None, prior
-    if isinstance(mechanism, BlockMechanism):
-        prior = _between_blocks(prior, mechanism)
-        blocks, mechanism = mechanism.blocks, mechanism.between
-    nominal = prior.nominal if isinstance(prior, PriorSet) else prior
-    _check_fits(prior, nominal, mechanism, epsilon)
-    if nominal.labels == tuple(range(len(nominal.labels))):
-        nominal = Prior(nominal.probabilities, mechanism.inputs)
-    priors = prior.with_labels(nominal.labels) if isinstance(prior, PriorSet) else None
-    masses = exact_masses(full, blocks)
-    for weights, method in candidates(prior, mechanism.matrix, epsilon):
-        exact = weights.astype(np.uint64)
-        if is_at_most(largest_exact_lift(masses, exact, blocks), epsilon):
-            made = Certified(
-                full if blocks is not None and isinstance(full, Prior) else nominal,
-                mechanism.outputs,
-                exact,
-                epsilon,
-                method,
-                prior_set=priors,
-                blocks=None if blocks is None else blocks.numbers,
-            )
-            check_protected(made.doubt, allow_true_answers)
-            return made
-    raise CertificationError(
-        "has entries that leave an answer less than a millionth of its probability, and without "
-        f"them no mechanism near it keeps epsilon = {epsilon!r}",
-        parameter="mechanism",
-        remedy=(
-            f"certify it for a level above {epsilon + RULED_OUT!r}, or set them to zero and design again"
-        ),
-    )
-
-
-def _is_design(thing: object) -> TypeGuard[Designed]:
-    return {"prior", "prior_set", "made", "mechanism", "epsilon", "notion"} <= set(dir(thing))
-
-
-def _of_design(design: Designed, mechanism: object, epsilon: object, allow_true_answers: bool) -> Certified:
-    """The mechanism of a design."""
-    if mechanism is not None or epsilon is not None:
-        raise MechanismError(
-            "a design brings its own mechanism and epsilon",
-            remedy="give it alone, `certify(design)`, or give a prior, a mechanism and an epsilon",
-        )
-    if design.notion == MaximalLeakage:
-        raise CertificationError(
-            "a design for maximal leakage bounds no single report",
-            remedy="certify its PML: `certify(prior, mechanism, epsilon)`",
-        )
-    made = design.made if isinstance(design.made, Mechanism | BlockMechanism) else design.mechanism
-    priors = design.prior_set or design.prior
-    return certify(priors, made, design.epsilon, allow_true_answers=allow_true_answers)
-
-
-def _between_blocks(prior: Prior | PriorSet, mechanism: BlockMechanism) -> Prior:
-    """The prior of the blocks."""
-    blocks = mechanism.blocks
-    if isinstance(prior, PriorSet) or prior.labels != blocks.labels:
-        raise MechanismError(
-            "a mechanism in blocks must come with the prior that its labels are of",
-            given=repr(prior)[:60],
-            remedy="pass design.prior",
-        )
-    if blocks.count == 1:
-        raise MechanismError(
-            "a mechanism with one block treats all labels alike: its reports say nothing",
-            remedy="use one with at least 2 blocks",
-        )
-    return blocks.merged(prior)
-
-
-def _check_fits(prior: Prior | PriorSet, nominal: Prior, mechanism: Mechanism, epsilon: float) -> None:
-    """Refuse a mechanism of other labels, of too many entries, or that leaks more than rounding explains."""
-    check_match(nominal, mechanism)
-    n, m = mechanism.shape
-    if n * m > mechanism_file.LARGEST_TABLE:
-        raise SizeError(
-            f"a certified mechanism must have at most {mechanism_file.LARGEST_TABLE} weights",
-            given=f"{n} inputs x {m} outputs",
-            remedy="merge rare labels or reduce the outputs: `theory.reduce_outputs(...)`",
-        )
-    leakage = pml(prior, mechanism)
-    worst = int(np.argmax(leakage))
-    if leakage[worst] > epsilon + ROUNDING:
-        raise too_leaky(mechanism.outputs[worst], float(leakage[worst]), epsilon)

@@ -27,17 +27,15 @@ from typing import Protocol
 
 import numpy as np
 
-from .._common import checks
 from .._common.types import Floats
-from ..errors import EpsilonError, MechanismError, OptionError
+from ..errors import MechanismError
 from ..model.blocks import BlockMechanism
 from ..model.leakage import epsilon_pml, lift
-from ..model.levels import check_epsilon
 from ..model.mechanism import Mechanism
-from ..model.prior import Prior, check_prior
+from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.purpose import Proof
-from ..model.utility import FInformation, Utility, check_utility
+from ..model.utility import FInformation, Utility
 from .bounds import Bound, bound_over_set, raised, upper_bound
 from .separable import ULP
 
@@ -141,10 +139,10 @@ def check_claim(
     must keep epsilon for every prior of the set. `blocks` is the same mechanism without its matrix. An infinite upper
     bound claims nothing: nothing is proved then, but the design is not wrong either.
     """
-    prior, epsilon, low = _checked_question(prior, epsilon, utility, lower_lift, priors)
+    utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
     problems: list[str] = []
     measured = _matrix(prior, utility, design, blocks)
-    row_error, leakage, value, noise = _measured(epsilon, utility, *measured, low, problems)
+    row_error, leakage, value, noise = _measured(epsilon, utility, *measured, lower_lift, problems)
     if priors is not None and not math.isnan(leakage):
         leakage = leakage_over(priors, epsilon, design.mechanism, problems)
     claimed, claim = number(design.value), number(design.upper_bound)
@@ -165,7 +163,7 @@ def check_claim(
         if y is not None:
             with np.errstate(all="ignore"):  # a bound that overflows proves nothing
                 bound = (
-                    upper_bound(prior, epsilon, utility, y, low, claim, proves)
+                    upper_bound(prior, epsilon, utility, y, lower_lift, claim, proves)
                     if priors is None
                     else bound_over_set(priors, epsilon, utility, raised(y), proves)
                 )
@@ -174,24 +172,6 @@ def check_claim(
                 problems.append(f"upper bound {claim:.12g} is not proved: {bound.value:.12g} by {bound.how}")
     found = (value, claimed, bound.value, claim, proved, bound.how)
     return Check(row_error, leakage, epsilon, *found, tuple(problems))
-
-
-def _checked_question(
-    prior: Prior, epsilon: float, utility: Utility, low: float, priors: PriorSet | None
-) -> tuple[Prior, float, float]:
-    """Prior, epsilon and the least lift, if all of it fits together."""
-    prior, epsilon = check_prior(prior), check_epsilon(epsilon)
-    check_utility(utility)
-    remedy = "exp(-epsilon) is local information privacy"
-    low = checks.number(low, "lower_lift", least=0, most=1, remedy=remedy, error=EpsilonError)
-    if priors is not None and (low > 0 or priors.nominal != prior):
-        raise OptionError(
-            "a design for a set of priors is checked with its nominal prior and without lower_lift",
-            given=f"{prior!r}"[:80],
-            remedy="`check_design(design)`",
-        )
-    utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
-    return prior, epsilon, low
 
 
 def leakage_over(priors: PriorSet, epsilon: float, mechanism: Mechanism, problems: list[str]) -> float:

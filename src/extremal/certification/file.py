@@ -11,18 +11,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._common.files import file_name, read_bytes, reason, utf8_text, write_file
 from .._common.json import canonical, parse_json
-from ..errors import FileError, FormatError, PriorError
+from ..errors import ExtremalError, FileError, FormatError
 from ..model.evidence import Evidence
-from ..model.labels import Labels, check_labels
+from ..model.prior import Prior
+from ..model.prior_set import PriorSet
 from .proof import Run, column_runs
-from .stored import decimal, decode_evidence, decode_label, encode_evidence, encode_label, strings
+from .stored import decimal, decimals, decode_evidence, decode_label, encode_evidence, encode_label, strings
+
+if TYPE_CHECKING:
+    from .certified import Certified
 
 FORMAT = "extremal-mechanism"
 VERSION = 2
@@ -49,8 +54,12 @@ MEMBERS = (
 # depend on it, so it must not change with notes: certifying again in another release repeats every report.
 DIGESTED = ("bits", "epsilon", "inputs", "outputs", "prior", "prior_set", "weights")
 DIGEST_PURPOSE = b"extremal-mechanism-digest-2\0"
+NOTES = ("method", "library")
 BLOCKS = "blocks"
 EVIDENCE = "evidence"  # a member only of files whose set of priors has some
+
+# The members of a set of priors.
+VECTORS, NUMBERS, WORDS = ("center", "lower", "upper"), ("radius", "confidence"), "description"
 
 # Covers every other member, so that damage anywhere is noticed. Files of earlier versions lack it.
 WHOLE = "file_digest"
@@ -61,62 +70,33 @@ Document = dict[str, object]
 """A JSON object, of which nothing is known yet."""
 
 
-class StoredSet(NamedTuple):
-    """A set of priors, number by number; `description` is a note of whoever wrote the file."""
-
-    center: list[float]
-    lower: list[float]
-    upper: list[float]
-    radius: float
-    confidence: float
-    description: str
-
-
-class Stored(NamedTuple):
-    """What a file says, member by member; nothing of it is proved."""
-
-    library: str
-    method: str
-    epsilon: float
-    realised_epsilon: float
-    bits: int
-    inputs: Labels
-    probabilities: list[float]
-    prior_set: StoredSet | None
-    outputs: Labels
-    weights: NDArray[np.uint64]
-    blocks: NDArray[np.uint32] | None = None
-    evidence: Evidence | None = None
-
-
-def encode(stored: Stored) -> Document:
+def encode(made: Certified) -> Document:
     """The document of a certified mechanism, without its digests."""
     document = {
         "format": FORMAT,
-        "version": VERSION if stored.blocks is None else BLOCK_VERSION,
-        "library": stored.library,
-        "method": stored.method,
-        "epsilon": decimal(stored.epsilon),
-        "realised_epsilon": decimal(stored.realised_epsilon),
-        "bits": stored.bits,
-        "inputs": [encode_label(label) for label in stored.inputs],
-        "prior": [decimal(p) for p in stored.probabilities],
-        "prior_set": None if stored.prior_set is None else _encode_set(stored.prior_set),
-        "outputs": [encode_label(label) for label in stored.outputs],
-        "weights": [_encode_column(runs) for runs in column_runs(stored.weights)],
+        "version": VERSION if made.blocks is None else BLOCK_VERSION,
+        "library": made.library,
+        "method": made.method,
+        "epsilon": decimal(made.epsilon),
+        "realised_epsilon": decimal(made.realised_epsilon),
+        "bits": made.bits,
+        "inputs": [encode_label(label) for label in made.inputs],
+        "prior": decimals(made.prior.probabilities.tolist()),
+        "prior_set": None if made.prior_set is None else _encode_set(made.prior_set),
+        "outputs": [encode_label(label) for label in made.outputs],
+        "weights": [_encode_column(runs) for runs in column_runs(made.weights)],
     }
-    if stored.blocks is not None:
-        document[BLOCKS] = _encode_blocks(stored.blocks)
-    if stored.evidence is not None:
-        document[EVIDENCE] = encode_evidence(stored.evidence)
+    if made.blocks is not None:
+        document[BLOCKS] = _encode_blocks(made.blocks)
+    if made.prior_set is not None and made.prior_set.evidence is not None:
+        document[EVIDENCE] = encode_evidence(made.prior_set.evidence)
     return document
 
 
 def digest(document: Document) -> str:
     """SHA-256, in hexadecimal, of the members that decide what is drawn; notes are not among them."""
     covered = {name: document[name] for name in (*DIGESTED, *([BLOCKS] if BLOCKS in document else []))}
-    if isinstance(covered["prior_set"], dict):
-        covered["prior_set"] = {k: v for k, v in covered["prior_set"].items() if k != "description"}
+    covered["prior_set"] = _without_words(covered["prior_set"])
     return hashlib.sha256(DIGEST_PURPOSE + canonical(covered).encode()).hexdigest()
 
 
@@ -141,8 +121,8 @@ def to_text(document: Document) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def decode(text: str) -> Stored:
-    """What a text says, if it is a document that `encode` writes, with its digest."""
+def decode(text: str, make: type[Certified]) -> Certified:
+    """The mechanism in a text, proved anew, if the text is the document that `encode` writes for it."""
     document = _parse(text)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FormatError(f"not a mechanism file: it must hold a JSON object of the format {FORMAT!r}")
@@ -159,21 +139,33 @@ def decode(text: str) -> Stored:
             f"mechanism file must have the members {sorted(names)}, wrong are {repr(wrong)[:80]}",
         )
     try:
-        whole = WHOLE not in document or document[WHOLE] == file_digest(document)
-        document.pop(WHOLE, None)
-        matches = document.pop("digest") == digest(document) and whole
-        stored = _decode_members(document)
-        same = canonical(document) == canonical(encode(stored))
-    except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError, PriorError) as error:
+        whole = file_digest(document)
+        damaged = WHOLE if document.pop(WHOLE, whole) != whole else ""
+        damaged = damaged or ("digest" if document.pop("digest") != digest(document) else "")
+        made = None if damaged else _decode_members(document, make)
+    except ExtremalError as error:
+        raise error.within("mechanism file is refused: ", FormatError) from None
+    except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise FormatError(f"mechanism file is malformed: {_one_line(error)}") from None
-    if not matches:
+    if made is None:
         raise FormatError(
-            f"mechanism file was altered or damaged: its {'digest' if whole else WHOLE} does not match its content",
+            f"mechanism file was altered or damaged: its {damaged} does not match its content",
             remedy="get it again from its source",
         )
-    if not same:  # "0.70", "1_000", a row named twice
-        raise FormatError("mechanism file is malformed: it is not in the form that extremal writes")
-    return stored
+    written = encode(made)
+    for name in sorted((document.keys() | written.keys()) - set(NOTES)):
+        given, right = (canonical(_without_words(each.get(name))) for each in (document, written))
+        if given != right:  # "0.70", "1_000", a row named twice, another leakage than that of the weights
+            problem = f"mechanism file is malformed: its {name} must be as extremal writes it, {right[:60]}"
+            raise FormatError(problem, given=given[:60])
+    return made
+
+
+def _without_words(member: object) -> object:
+    """The member of a document; a set of priors, the one object with such a note, without it."""
+    if not isinstance(member, dict):
+        return member
+    return {name: value for name, value in member.items() if name != WORDS}
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -197,11 +189,9 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         ) from None
 
 
-def _decode_members(document: Document) -> Stored:
+def _decode_members(document: Document, make: type[Certified]) -> Certified:
     labels, outputs, columns = (_list(document, name) for name in ("inputs", "outputs", "weights"))
-    bits, size, m = document["bits"], len(labels), len(outputs)
-    if type(bits) is not int:
-        raise ValueError("bits must be an integer")
+    size, m = len(labels), len(outputs)
     blocks = _decode_blocks(_list(document, BLOCKS), size) if BLOCKS in document else None
     n = size if blocks is None else len(_list(document, BLOCKS))
     if n * m > LARGEST_TABLE or n == 0 or m == 0:
@@ -211,20 +201,12 @@ def _decode_members(document: Document) -> Stored:
     weights = np.zeros((m, n), dtype=np.uint64).T  # a column after the other, as they are read
     for j, groups in enumerate(columns):
         _decode_column(groups, weights[:, j])
-    return Stored(
-        library=_text(document, "library"),
-        method=_text(document, "method"),
-        epsilon=float(_text(document, "epsilon")),
-        realised_epsilon=float(_text(document, "realised_epsilon")),
-        bits=bits,
-        inputs=check_labels(map(decode_label, labels), size, "inputs"),
-        probabilities=_decode_numbers(document["prior"], size, "prior"),
-        prior_set=None if document["prior_set"] is None else _decode_set(document["prior_set"], size),
-        outputs=check_labels(map(decode_label, outputs), m, "outputs"),
-        weights=weights,
-        blocks=blocks,
-        evidence=decode_evidence(document[EVIDENCE], size) if EVIDENCE in document else None,
-    )
+    prior = Prior(_decode_numbers(document["prior"], size, "prior"), map(decode_label, labels))
+    evidence = decode_evidence(document[EVIDENCE], size) if EVIDENCE in document else None
+    priors = None if document["prior_set"] is None else _decode_set(document["prior_set"], prior, evidence)
+    level, outcomes = float(_text(document, "epsilon")), tuple(map(decode_label, outputs))
+    method, library = (_text(document, name) for name in NOTES)
+    return make(prior, outcomes, weights, level, method, library, priors, blocks)
 
 
 def _list(document: Document, name: str) -> list[object]:
@@ -249,13 +231,8 @@ def _members(document: Document) -> tuple[str, ...]:
 
 def _encode_blocks(blocks: NDArray[np.uint32]) -> list[str]:
     """The inputs of each block, as "0-3,5"."""
-    starts = np.concatenate(([0], np.flatnonzero(blocks[1:] != blocks[:-1]) + 1))
-    rows: list[list[str]] = [[] for _ in range(int(blocks.max()) + 1)]
-    for block, start, stop in zip(
-        blocks[starts].tolist(), starts.tolist(), [*starts[1:].tolist(), len(blocks)], strict=True
-    ):
-        rows[block].append(_encode_rows(start, stop))
-    return [",".join(parts) for parts in rows]
+    rows = _rows_of(next(column_runs(blocks[:, None].astype(np.uint64))))
+    return [rows.get(block, "") for block in range(int(blocks.max()) + 1)]
 
 
 def _decode_blocks(groups: list[object], n: int) -> NDArray[np.uint32]:
@@ -270,27 +247,28 @@ def _decode_blocks(groups: list[object], n: int) -> NDArray[np.uint32]:
     return blocks
 
 
-def _encode_set(stored: StoredSet) -> Document:
+def _encode_set(priors: PriorSet) -> Document:
     return {
-        "center": [decimal(x) for x in stored.center],
-        "lower": [decimal(x) for x in stored.lower],
-        "upper": [decimal(x) for x in stored.upper],
-        "radius": decimal(stored.radius),
-        "confidence": decimal(stored.confidence),
-        "description": stored.description,
+        "center": decimals(priors.center),
+        "lower": decimals(priors.lower),
+        "upper": decimals(priors.upper),
+        "radius": decimal(priors.radius),
+        "confidence": decimal(priors.confidence),
+        WORDS: priors.note or priors.description,
     }
 
 
-def _decode_set(value: object, n: int) -> StoredSet:
-    if not isinstance(value, dict) or value.keys() != set(StoredSet._fields):
-        raise ValueError(f"prior_set must be null or have the members {list(StoredSet._fields)}")
-    radius, confidence = _decode_numbers([value["radius"], value["confidence"]], 2, "prior_set")
-    if not isinstance(value["description"], str):
-        raise ValueError("description must be a string")
+def _decode_set(value: object, nominal: Prior, evidence: Evidence | None) -> PriorSet:
+    """A set of priors; its words are made from its numbers, others are kept as a note."""
+    if not isinstance(value, dict) or value.keys() != {*VECTORS, *NUMBERS, WORDS}:
+        raise ValueError(f"prior_set must be null or have the members {[*VECTORS, *NUMBERS, WORDS]}")
     center, lower, upper = (
-        _decode_numbers(value[name], n, f"{name} of prior_set") for name in ("center", "lower", "upper")
+        np.array(_decode_numbers(value[name], nominal.size, f"{name} of prior_set")) for name in VECTORS
     )
-    return StoredSet(center, lower, upper, radius, confidence, value["description"])
+    radius, confidence = _decode_numbers([value[name] for name in NUMBERS], 2, "prior_set")
+    found = PriorSet(nominal, center, lower, upper, radius, confidence, evidence)
+    words = _text(value, WORDS)
+    return found if words == found.description else replace(found, note=words)
 
 
 def _decode_numbers(value: object, n: int, what: str) -> list[float]:
@@ -298,12 +276,16 @@ def _decode_numbers(value: object, n: int, what: str) -> list[float]:
 
 
 def _encode_column(runs: list[Run]) -> list[list[str]]:
-    """Pairs (weight, rows that have it, as "0-3,5"), the largest weight first, zeros left out."""
+    """Pairs (weight, rows that have it), the largest weight first, zeros left out."""
+    return [[str(weight), rows] for weight, rows in sorted(_rows_of(runs).items(), reverse=True) if weight]
+
+
+def _rows_of(runs: list[Run]) -> dict[int, str]:
+    """The rows that have each value, as "0-3,5"."""
     rows: dict[int, list[str]] = {}
-    for weight, start, stop in runs:
-        if weight:
-            rows.setdefault(weight, []).append(_encode_rows(start, stop))
-    return [[str(weight), ",".join(rows[weight])] for weight in sorted(rows, reverse=True)]
+    for value, start, stop in runs:
+        rows.setdefault(value, []).append(f"{start}-{stop - 1}" if stop - start > 1 else f"{start}")
+    return {value: ",".join(parts) for value, parts in rows.items()}
 
 
 def _decode_column(groups: object, column: NDArray[np.uint64]) -> None:
@@ -316,10 +298,6 @@ def _decode_column(groups: object, column: NDArray[np.uint64]) -> None:
         if not 0 < weight < 1 << 63:
             raise ValueError(f"not a weight: {value[:40]!r}")
         left = _decode_rows(rows, weight, column, left)
-
-
-def _encode_rows(start: int, stop: int) -> str:
-    return f"{start}-{stop - 1}" if stop - start > 1 else f"{start}"
 
 
 def _decode_rows(rows: object, value: int, column: NDArray[np.uint64] | NDArray[np.uint32], left: int) -> int:
@@ -343,10 +321,8 @@ def _parse(text: object) -> object:
             given=type(text).__name__,
             remedy="read a file with load(path)",
         )
-    if len(text) > LARGEST_FILE:
-        raise FormatError(f"mechanism file must have at most {LARGEST_FILE} characters", given=len(text))
     try:
-        return parse_json(text)
+        return parse_json(text, LARGEST_FILE)
     except ValueError as error:
         raise FormatError(f"not a mechanism file: it must hold JSON, but {_one_line(error)}") from None
 

@@ -16,17 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._common.types import Bools, Floats, Ints
+from ..model.evidence import Bounds
 from ..model.prior_set import PriorSet
 from ..model.purpose import QuadraticProof
 
 LISTED = 16  # symbols whose sets are listed
 ULP = 2.0**-52
 AT_ONCE = 5000  # cells
-
-
-def vectors_of(priors: PriorSet) -> list[Floats]:
-    """Its center, and the bounds on each mass."""
-    return [np.asarray(v, dtype=np.float64) for v in (priors.center, priors.lower, priors.upper)]
 
 
 def most_over_set(
@@ -36,12 +32,12 @@ def most_over_set(
     if proof.prices is None:
         return W, _by_symmetry(pi, c, W, priors, problems)
     y = np.asarray(proof.prices, dtype=np.float64)
-    vectors = vectors_of(priors)
-    if any(v.shape != pi.shape for v in (*vectors, y)) or not np.isfinite(y).all():
+    bounds = priors.bounds
+    if any(v.shape != pi.shape for v in (bounds.center, y)) or not np.isfinite(y).all():
         problems.append("the proof must hold one finite price for each symbol of the set")
         return W, math.inf
     if proof.cells is None:
-        return W, _by_list(pi, c, W, y, vectors, priors.radius / 2)
+        return W, _by_list(pi, c, W, y, bounds)
     low, a = (np.asarray(v, dtype=np.float64) for v in (proof.low, proof.away))
     if (
         a.ndim != 2
@@ -58,7 +54,7 @@ def most_over_set(
     high = np.maximum(-W - low - square, 0.0)
     np.fill_diagonal(high, 0.0)
     W = np.diag(np.diagonal(W + square)) - low - high - square
-    forms = _forms(vectors, priors.radius / 2)
+    forms = _forms(bounds)
     top = min(c, 1 / float(pi.min()))
     leaves = _leaves(np.asarray(proof.cells, dtype=np.float64), forms, top, a.shape)
     if leaves is None:
@@ -82,8 +78,8 @@ def _by_symmetry(pi: Floats, c: float, W: Floats, priors: PriorSet, problems: li
     of these inequalities are equations, so where lambda takes at most two values other than 0.
     """
     n = len(pi)
-    center, lower, upper = vectors_of(priors)
-    ball = [center] if priors.radius < 2 else []
+    center, lower, upper, radius = priors.bounds
+    ball = [center] if radius < 2 else []
     w = float(np.diagonal(W).max())
     if (
         any(v.shape != pi.shape or v.max() - v.min() > 1e-13 * v.max() for v in (pi, lower, upper, *ball))
@@ -95,7 +91,7 @@ def _by_symmetry(pi: Floats, c: float, W: Floats, priors: PriorSet, problems: li
     size = np.arange(1, n + 1)
     least = np.maximum(size * lower.min(), 1 - (n - size) * upper.max())
     if ball:
-        least = np.maximum(least, size / n - priors.radius / 2)
+        least = np.maximum(least, size / n - radius / 2)
     p = np.diff(least, prepend=0.0)
     most = 0.0
     for k in size:  # t on k symbols; for each u, b on the next so many
@@ -116,12 +112,12 @@ def _by_symmetry(pi: Floats, c: float, W: Floats, priors: PriorSet, problems: li
 Form = tuple[float, Floats, float, Floats, bool]
 
 
-def _forms(vectors: list[Floats], moved: float) -> list[Form]:
+def _forms(bounds: Bounds) -> list[Form]:
     """All pairs of linear functions that h of S and R, and h of S, can be; the last ones have all symbols in S or R."""
-    center, lower, upper = vectors
+    center, lower, upper, radius = bounds
     outer: list[tuple[float, Floats]] = []
-    if moved < 1:
-        outer.append((-moved, center))
+    if radius < 2:
+        outer.append((-radius / 2, center))
     if lower.any():
         outer.append((0.0, lower))
     if (upper < 1).any():
@@ -276,30 +272,30 @@ class SymbolSets:
             yield Nested(np.array([k]), above, np.clip(share, 0.0, 1.0))
 
 
-def all_sets(vectors: list[Floats], moved: float) -> tuple[Floats, SymbolSets]:
+def all_sets(bounds: Bounds) -> tuple[Floats, SymbolSets]:
     """Every set of symbols but the empty one, as rows of zeros and ones."""
-    center, lower, upper = vectors
+    center, lower, upper, radius = bounds
     numbers = np.arange(1, 2 ** len(center))
     members = (numbers[:, None] >> np.arange(len(center)) & 1).astype(np.float64)
     h = np.maximum(
-        np.maximum(members @ center - moved, members @ lower), 1 - (math.fsum(upper) - members @ upper)
+        np.maximum(members @ center - radius / 2, members @ lower), 1 - (math.fsum(upper) - members @ upper)
     )
     return members, SymbolSets(h, lambda one, many: (numbers[many] & numbers[one]) == numbers[one])
 
 
-def listed_vectors(pi: Floats, c: float, vectors: list[Floats], moved: float) -> Iterator[Floats]:
+def listed_vectors(pi: Floats, c: float, bounds: Bounds) -> Iterator[Floats]:
     """All extremal lift vectors in blocks, one a row."""
-    members, sets = all_sets(vectors, moved)
+    members, sets = all_sets(bounds)
     for inner, outer, share in sets.nested(c):
         lifts = members[inner] + share[:, None] * (members[outer] - members[inner])
         yield lifts / (lifts @ pi)[:, None]
 
 
-def _by_list(pi: Floats, c: float, W: Floats, y: Floats, vectors: list[Floats], moved: float) -> float:
+def _by_list(pi: Floats, c: float, W: Floats, y: Floats, bounds: Bounds) -> float:
     """The largest x'Wx - y.x of all extremal lift vectors 1 + x."""
     if len(pi) > LISTED:
         return math.inf
-    return max(largest_form(lifts - 1, W, y) for lifts in listed_vectors(pi, c, vectors, moved))
+    return max(largest_form(lifts - 1, W, y) for lifts in listed_vectors(pi, c, bounds))
 
 
 def largest_form(x: Floats, W: Floats, y: Floats) -> float:

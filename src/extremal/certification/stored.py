@@ -69,6 +69,11 @@ def decimal(number: float) -> str:
     return repr(float(number) + 0.0)
 
 
+def decimals(numbers: Iterable[float]) -> list[str]:
+    """The same for several."""
+    return [decimal(number) for number in numbers]
+
+
 def encode_evidence(evidence: Evidence) -> dict[str, object]:
     """The document of a piece of evidence."""
     if isinstance(evidence, CountedAnswers):
@@ -80,14 +85,14 @@ def encode_evidence(evidence: Evidence) -> dict[str, object]:
                 {
                     "weights": [_texts(row) for row in stage.weights],
                     "bits": stage.bits,
-                    "prior": _decimals(stage.expected),
+                    "prior": decimals(stage.expected),
                     "counts": _texts(stage.counts),
                 }
                 for stage in evidence.stages
             ],
-            "assumed": _decimals((evidence.forged, evidence.drift)),
+            "assumed": decimals((evidence.forged, evidence.drift)),
             "valid": evidence.valid,
-            "between": None if evidence.between is None else list(map(_decimals, evidence.between)),
+            "between": None if evidence.between is None else list(map(decimals, evidence.between)),
         }
     raise TypeError(f"evidence of the type {type(evidence).__name__} has no form in a file")
 
@@ -166,10 +171,6 @@ def _numbers(document: object, count: int) -> list[int]:
     if not all(map(WHOLE_NUMBER.fullmatch, found)):
         raise ValueError("evidence must have whole numbers")
     return [int(n) for n in found]
-
-
-def _decimals(numbers: Iterable[float]) -> list[str]:
-    return [decimal(number) for number in numbers]
 
 
 def _shares(document: object, count: int) -> tuple[float, ...]:

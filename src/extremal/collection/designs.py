@@ -24,7 +24,8 @@ import numpy as np
 
 from .._common.files import write_file
 from .._common.json import canonical, parse_json
-from ..certification.certified import Certified, certify, load
+from ..certification.certified import Certified, load
+from ..certification.certify import certify
 from ..certification.file import write_text
 from ..errors import ExtremalError, FileError, SurveyError
 from ..lists.windows import Windows, load_windows, windows

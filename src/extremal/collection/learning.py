@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from .._common.types import Floats
-from ..certification.certified import Certified, certify
+from ..certification.certified import Certified
+from ..certification.certify import certify
 from ..errors import ExtremalError
 from ..estimation.contrasts import Channel, standard_errors
 from ..estimation.estimate import stacked

@@ -23,7 +23,8 @@ from .._common import checks
 from .._common.frames import Tabular
 from .._common.threads import one_thread
 from .._common.types import Axes, Floats
-from ..certification.certified import Certified, certify
+from ..certification.certified import Certified
+from ..certification.certify import certify
 from ..errors import EpsilonError, OptionError
 from ..model.levels import check_epsilon
 from ..model.mechanism import constant, identity

@@ -32,9 +32,9 @@ from .._common import checks
 from .._common.json import LARGEST_TEXT, canonical, parse_json
 from .._common.types import Ints
 from ..certification import file as mechanism_file
+from ..certification.integers import TOTAL
 from ..certification.proof import Lift, is_at_most, log_above, prior_masses
 from ..certification.stored import decimal, decode_label, encode_label
-from ..certification.weights import TOTAL
 from ..draw import kernel
 from ..draw.arrays import Draws
 from ..draw.columns import Alphabet, label_rows

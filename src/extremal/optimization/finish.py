@@ -22,7 +22,7 @@ from ..model.lift_sets import PriorLifts
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.purpose import Proof, Purpose, QuadraticProof
+from ..model.purpose import AnyDesign, Proof, Purpose, QuadraticProof
 from ..model.utility import FInformation, Generator, Utility
 from ..theory.lift_vectors import ArcColumns, subset_sums
 from ..theory.reduction import pair_outputs
@@ -178,7 +178,7 @@ class Arcs:
 
 
 @dataclass(frozen=True, eq=False)
-class Design:
+class Design(AnyDesign):
     """A mechanism with what is proven about it: value <= best possible <= upper_bound.
 
     For a purpose such as shares the value is an efficiency, how many direct answers one report is worth, and

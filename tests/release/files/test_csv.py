@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.errors import FileError, KeyingError, ValuesError
 from extremal.model.mechanism import identity
 from extremal.release.files import csv_scan

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.errors import FileError
 from extremal.release.files import privatize, task
 from extremal.release.files.privatize import leakage_under

@@ -16,7 +16,7 @@ from pyarrow.csv import CSVWriter
 from scipy import stats
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.draw import drawing
 from extremal.draw.sampler import SecureWords, SeededWords
 from extremal.errors import FileError, KeyingError, OptionError, ValuesError

@@ -10,7 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.errors import ExtremalError, FileError
 from extremal.release.files import csv_scan
 from tests.support.cli_cases import run

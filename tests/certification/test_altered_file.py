@@ -271,7 +271,7 @@ def test_the_work_is_that_of_the_file_not_of_the_table(monkeypatch):
             seen.append(len(runs))
             yield runs
 
-    for name in ("file", "weights"):
+    for name in ("file", "integers"):
         monkeypatch.setattr(f"extremal.certification.{name}.column_runs", counted)
     c = Certified.from_json(json.dumps(redigest(document)))
     assert c.weights.shape == (n, n)

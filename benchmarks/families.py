@@ -18,7 +18,7 @@ import numpy as np
 from report import Report, best, design_by, isolated
 
 import extremal as ex
-from extremal.optimization.finish import Arcs
+from extremal.theory.lift_vectors import Arcs
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)
 MODERATE = (0.5, 1.0, 2.0)

@@ -8,7 +8,7 @@ import pytest
 
 import extremal as ex
 from extremal import errors
-from extremal.model.labels import count_values
+from extremal.model.counting import count_values
 from extremal.model.mechanism import identity
 from extremal.theory import adversary, closed_form, majorization
 from extremal.theory.enumeration import exact_polytope_vertices

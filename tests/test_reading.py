@@ -7,7 +7,7 @@ from benchmarks import reading
 @pytest.mark.parametrize(
     ("case", "most"),
     [
-        ("shares of 3", 20),
+        ("shares of 3", 16),
         ("shares of 300", 20),
         ("shares over a set", 20),
         ("mutual information of 3", 16),

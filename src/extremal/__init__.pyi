@@ -34,7 +34,8 @@ from .model.levels import LDP, LIP, PML, MaximalLeakage
 from .model.mechanism import Mechanism
 from .model.prior import Prior
 from .model.prior_set import PriorSet
-from .model.purpose import groups, mean, shares
+from .model.purpose import shares
+from .model.purposes import groups, mean
 from .model.utility import ExpectedGain, FDivergence, FInformation, Utility, mutual_information
 from .optimization.curves import compare, fewer_reports, sample_tradeoff, tradeoff
 from .optimization.design import design

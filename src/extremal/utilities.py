@@ -1,6 +1,7 @@
 """What a design may be for, besides estimating shares: f-informations, divergences, gains, or your own."""
 
-from .model.purpose import Purpose, Quadratic
+from .model.purpose import Purpose
+from .model.purposes import Quadratic
 from .model.utility import (
     ExpectedGain,
     FDivergence,

@@ -14,7 +14,7 @@ import pytest
 
 import extremal as ex
 from extremal.errors import ExtremalError
-from extremal.model.purpose import Quadratic
+from extremal.model.purposes import Quadratic
 from tests.support.solving import design_by
 from tests.support.wording import refused
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.model.labels import count_values
+from extremal.model.counting import count_values
 from tests.support.strategies import priors
 from tests.support.wording import refused
 

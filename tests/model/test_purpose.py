@@ -6,7 +6,8 @@ import pytest
 import extremal as ex
 from extremal.errors import OptionError
 from extremal.model.mechanism import constant, identity
-from extremal.model.purpose import Quadratic, groups, mean, shares
+from extremal.model.purpose import shares
+from extremal.model.purposes import Quadratic, groups, mean
 
 PRIOR = ex.Prior({"a": 0.5, "b": 0.3, "c": 0.2})
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import extremal as ex
 from extremal.certification.quadratic import check_quadratic
-from extremal.model.purpose import Quadratic, groups, mean, shares
+from extremal.model.purpose import shares
+from extremal.model.purposes import Quadratic, groups, mean
 from extremal.optimization.effort import Why
 from extremal.theory.closed_form import high_privacy
 from extremal.theory.lift_vectors import lift_vertices

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import extremal as ex
-from extremal.model.purpose import Quadratic
+from extremal.model.purposes import Quadratic
 
 MASSES = st.one_of(st.sampled_from([1.0, 0.5, 1e-9]), st.floats(1e-3, 1))
 

@@ -8,7 +8,7 @@ import pytest
 import extremal as ex
 from extremal.errors import ProofError
 from extremal.optimization import estimates, utilities
-from extremal.optimization.finish import checked_bound
+from extremal.optimization.generate import checked_bound
 
 PRIOR = ex.Prior.from_counts(1 / np.arange(1, 13))
 

@@ -97,7 +97,7 @@ def test_an_interrupt_ends_a_series_of_designs(series, monkeypatch):
     def interrupt(*given):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(estimates, "make_oracle", interrupt)
+    monkeypatch.setattr(estimates, "ListedOracle", interrupt)
     prior = ex.Prior([0.4, 0.3, 0.2, 0.1])
     assert ex.design(prior, 0.8).stats.interrupted
     with pytest.raises(KeyboardInterrupt):

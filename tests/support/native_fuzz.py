@@ -23,7 +23,8 @@ from extremal._native import library
 from extremal.draw import kernel
 from extremal.draw.texts import Texts, replace_fields
 from extremal.optimization.effort import Effort
-from extremal.optimization.oracles.exchange import bounds, oracle
+from extremal.optimization.oracles import listed
+from extremal.optimization.oracles.exchange import oracle
 from extremal.optimization.oracles.knapsack import kernels as knapsack
 from extremal.optimization.oracles.levels import bound as levels
 from extremal.optimization.oracles.levels import oracle as level_search
@@ -51,11 +52,11 @@ def symmetric(rng: Draw, n: int) -> Any:
 
 
 def climb(pi: Any, W: Any, y: Any, pull: Any, total: Any, first: Any, X: Any) -> Any:
-    return oracle.climb(bounds.form(pi, 1.5, W, y), pull, total, first, 3, X)
+    return oracle.climb(listed.form(pi, 1.5, W, y), pull, total, first, 3, X)
 
 
 def best(pi: Any, excess: Any, W: Any, y: Any, keep: Any, alike: Any) -> Any:
-    return bounds.best_vertices(pi, excess, W, y, keep, 100, alike)
+    return listed.best_vertices(pi, excess, W, y, keep, 100, alike)
 
 
 def search(pi: Any, y: Any, table: Any, each: Any, tabled: Any) -> Any:

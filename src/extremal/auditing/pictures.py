@@ -22,7 +22,8 @@ from ..model.labels import Labels
 from ..model.leakage_measures import LeakageDistribution
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from ..model.purpose import Mean, Purpose, shares
+from ..model.purpose import Purpose, shares
+from ..model.purposes import Mean
 from ..optimization.curves import Tradeoff
 from .envelope import Envelope
 

@@ -33,7 +33,8 @@ from ..model.leakage import Doubt, doubt
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.purpose import Purpose, groups, mean, shares
+from ..model.purpose import Purpose, shares
+from ..model.purposes import groups, mean
 from ..optimization.design import designed
 from . import questionnaire
 from .guard import LARGEST_BODY

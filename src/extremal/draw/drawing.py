@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from .._common import checks
 from .._common.words import shorten
 from ..errors import KeyingError, SizeError, ValuesError
-from ..model.labels import Labels, Unknown, is_hashable
+from ..model.counting import Unknown
+from ..model.labels import Labels, is_hashable
 from . import kernel
 from .columns import Alphabet, Array, Column, Kept, Rows, label_rows, shown, smallest_unsigned
 from .keys import Columns, Keyed, check_given_name, draw_key, keyed_words

@@ -32,7 +32,8 @@ from .._common.words import shorten
 from ..errors import OptionError, SizeError, ValuesError
 from ..model import utility
 from ..model.labels import Labels, as_list
-from ..model.purpose import Purpose, mean, shares
+from ..model.purpose import Purpose, shares
+from ..model.purposes import mean
 from ..model.utility import Utility
 from .counts import label_finder, place_finder
 

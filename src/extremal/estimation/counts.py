@@ -21,7 +21,8 @@ from ..draw.columns import Alphabet
 from ..draw.containers import as_column
 from ..draw.kernel import tally
 from ..errors import ExtremalError, MechanismError, OptionError, ValuesError
-from ..model.labels import Labels, Unknown, as_list, is_hashable, is_missing
+from ..model.counting import Unknown
+from ..model.labels import Labels, as_list, is_hashable, is_missing
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..release.files.csv import finder

@@ -24,7 +24,7 @@ from ..draw.keys import Keyed
 from ..errors import OptionError, ValuesError
 from ..model.labels import Labels, as_list, is_missing
 from ..model.prior import Prior
-from ..model.purpose import Mean, mean
+from ..model.purposes import Mean, mean
 from .interval_table import IntervalTable
 from .result import Estimate
 

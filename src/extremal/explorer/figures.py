@@ -24,7 +24,8 @@ from extremal.auditing.report import CERTAIN, matrix_picture, mechanism_report
 from extremal.auditing.text import sentence_case
 from extremal.estimation.promise import FIGURES
 from extremal.model.leakage import check_protected
-from extremal.model.purpose import Mean, Purpose
+from extremal.model.purpose import Purpose
+from extremal.model.purposes import Mean
 from extremal.optimization.curves import Tradeoff
 
 from .compute import PASSES, Figures, Made

@@ -1,13 +1,4 @@
-"""Mechanism: a labelled row-stochastic matrix P(y|x), rows are inputs, columns outputs.
-
-Also mechanisms on large alphabets without a matrix: all symbols of a block are treated alike. If P(y|x) depends on x
-only through the block b(x) that x belongs to, then for every report y
-
-    max_x P(y|x) / P_Y(y) = max_b Q(y|b) / P_Y(y)   with   P_Y(y) = sum_b P_X(b) Q(y|b),
-
-so what a report leaks about the symbol is what it leaks about the block, and a small matrix Q, the prior and the block
-of each symbol say everything. Guesses are the exception: the best guess of a symbol is the likeliest one of a block.
-"""
+"""Mechanism: a labelled row-stochastic matrix P(y|x), rows are inputs, columns outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +8,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .._common import checks
 from .._common.frames import heat_cell, html_table
@@ -321,3 +312,55 @@ def _check_stochastic(P: Floats, inputs: Labels) -> Floats:
     off = np.abs(sums - 1) > EXACT
     P[off] /= sums[off, None]
     return P
+
+
+def pair_outputs(prior: Prior, mechanism: Mechanism) -> Mechanism:
+    """The same mechanism with outputs that carry input labels, P[Y = X] as large as column order allows.
+
+    Outputs that never occur are dropped. With at most N outputs each gets its own input label, in the order
+    of the inputs; with more they are numbered 0..M-1, and where the inputs are tuples, one label for each of
+    several columns, number k stands in every place: ("#k", "#k"), which no answer is mistaken for.
+
+    Examples
+    --------
+    >>> import extremal as ex
+    >>> prior = ex.Prior({"yes": 0.4, "no": 0.6})
+    >>> ex.theory.pair_outputs(prior, ex.Mechanism([[0.2, 0.8], [0.7, 0.3]], ["yes", "no"])).outputs
+    ('yes', 'no')
+
+    Parameters
+    ----------
+    prior
+        How common each answer is.
+    mechanism
+        The mechanism: a row for each answer, a column for each report.
+    """
+    check_match(prior, mechanism)
+    P = mechanism.matrix[:, mechanism.matrix.max(axis=0) > 0]
+    n, m = P.shape
+    labels = common_labels(prior.labels, mechanism.inputs)
+    if m > n:
+        return Mechanism(P, labels, numbered(labels, m))
+    inputs, outputs = _best_pairs(prior.probabilities[:, None] * P)
+    return Mechanism(P[:, outputs], labels, [labels[i] for i in inputs])
+
+
+def _best_pairs(joint: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows in their order, and the column of each, with the largest sum; there are no more columns than rows."""
+    best = joint.argmax(axis=0)
+    if len(np.unique(best)) == len(best):  # each column has the row where it is largest: no sum is larger
+        outputs = best.argsort()
+        return best[outputs], outputs
+    from scipy.optimize import linear_sum_assignment  # half a second: not at import
+
+    inputs, outputs = linear_sum_assignment(joint, maximize=True)
+    return inputs, outputs
+
+
+def numbered(inputs: Labels, count: int) -> list[Any]:
+    """Names of so many outputs, too many to carry input labels."""
+    widths = {len(label) for label in inputs if isinstance(label, tuple)}
+    if len(widths) != 1 or not all(isinstance(label, tuple) for label in inputs):
+        return list(range(count))
+    (width,) = widths
+    return [(f"#{k}",) * width for k in range(count)]

@@ -17,7 +17,8 @@ from .._common.frames import heat_cell, html_table
 from .._common.types import Axes, Floats
 from .._common.words import shorten
 from ..errors import PriorError
-from .labels import Labels, check_labels, count_column, count_combinations
+from .counting import count_column, count_combinations
+from .labels import Labels, check_labels
 from .levels import SMALLEST_MASS, is_uniform, region, region_edges
 
 SUM_TOLERANCE = 1e-9  # probabilities given may miss 1 by this much; they are then divided by their sum

@@ -67,7 +67,7 @@ def postprocess(mechanism: Mechanism, step: Mechanism | Function) -> Mechanism:
     >>> prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
     >>> mechanism = ex.design(prior, 0.6).mechanism
     >>> merged = ex.theory.postprocess(mechanism, lambda report: 0)
-    >>> ex.epsilon_pml(prior, merged)
+    >>> round(ex.epsilon_pml(prior, merged), 9)
     0.0
 
     Parameters

@@ -15,8 +15,9 @@ from .._common import checks
 from .._common.types import Floats
 from .._common.words import shorten
 from ..errors import PriorError
+from .counting import Unknown, count_values
 from .evidence import WHOLE_SIMPLEX, Bounds
-from .labels import Labels, Unknown, count_values
+from .labels import Labels
 from .prior import Prior
 from .report_sums import LISTED, Stage, Sums, Told
 

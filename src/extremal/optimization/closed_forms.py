@@ -44,9 +44,8 @@ from .finish import Found
 from .generate import Solution
 from .masters.linear import better_conditioned
 from .masters.quadratic import distinct, mixture_of
-from .oracles.exchange.bounds import ULP, efficiency_bound
 from .problem import Problem
-from .reductions import QuadraticProblem
+from .reductions import ULP, QuadraticProblem, efficiency_bound
 from .set_levels import SetLevels, best_symmetric
 
 Complexes = NDArray[np.complex128]

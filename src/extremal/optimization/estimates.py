@@ -26,12 +26,23 @@ from .effort import Effort, Stats, Why
 from .finish import Found
 from .generate import NO_SEARCH, Solution
 from .masters.quadratic import QuadraticSearch, exactly_balanced, mixture_of, search_mixtures
-from .oracles.exchange.bounds import ULP, efficiency_bound, most_by_entries, most_by_vertices
-from .oracles.exchange.oracle import equal_weights, make_oracle
+from .oracles.exchange.oracle import ExchangeOracle, equal_weights, make_oracle
+from .oracles.exchange.relaxation import most_by_entries
 from .oracles.levels.oracle import over_set
+from .oracles.listed import ListedOracle
 from .problem import FINEST, Problem, usual_gap
-from .reductions import QuadraticProblem, Symbols, efficiency, from_excess, ridged, telling
-from .tuning import ENOUGH, EQUAL_WEIGHTS_FROM, PAIR_ROUNDS, ROUNDS
+from .reductions import (
+    ULP,
+    QuadraticProblem,
+    Symbols,
+    efficiency,
+    efficiency_bound,
+    from_excess,
+    most_by_vertices,
+    ridged,
+    telling,
+)
+from .tuning import ENOUGH, EQUAL_WEIGHTS_FROM, LISTED, PAIR_ROUNDS, ROUNDS
 
 NOTHING = 1e-13  # levels at which lifts are 1 up to rounding
 LARGEST = 2000  # labels: beyond, tables of labels by labels and the search grow out of hand
@@ -125,12 +136,15 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort) -> Solution:
     problem, many = ridged(true), true.size > EQUAL_WEIGHTS_FROM
     try:
         effort.tell(efficiency(true, *simple), 1.0)
-        oracle = make_oracle(problem, true, 0 if many else PAIR_ROUNDS, effort, goal, ENOUGH * goal)
+        if true.size <= LISTED:
+            oracle: ListedOracle | ExchangeOracle = ListedOracle(true, simple)
+        else:
+            oracle = make_oracle(problem, true, 0 if many else PAIR_ROUNDS, effort, goal, ENOUGH * goal)
     except KeyboardInterrupt:
         effort.interrupted = True
         proof, stats = QuadraticProof(1 / true.most_variance), Stats(why=Why.INTERRUPTED)
         return mixture_of(true, *simple, 1.0, proof, "randomized response", stats)
-    if many and effort.rounds > 0:
+    if isinstance(oracle, ExchangeOracle) and many and effort.rounds > 0:
         return equal_weights(oracle, simple, goal)
     search = QuadraticSearch(
         effort=effort,
@@ -139,7 +153,7 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort) -> Solution:
         problem=problem,
         true=true,
         goal=goal,
-        proof=oracle.relaxation,
+        proof=oracle.proof,
         simple=simple,
     )
     return search_mixtures(search, oracle, start)

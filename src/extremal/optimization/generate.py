@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from .._common.types import Floats, Ints
+from ..errors import ProofError
 from ..model.labels import Labels
 from ..model.mechanism import Mechanism
 from ..model.purpose import Proof
@@ -149,3 +150,21 @@ def clean_interrupts() -> Iterator[None]:
         if isinstance(cause, KeyboardInterrupt):
             raise KeyboardInterrupt from None
         raise
+
+
+ROUNDING = 1e-9  # of the value: what sums, factors and linear programs may be off by
+
+
+def checked_bound(upper: float, value: float, rounding: float = 0.0) -> float:
+    """The upper bound, or the value of a mechanism where rounding put the bound below it.
+
+    A bound that is further below is contradicted by the mechanism: the proof is wrong. `rounding` is what the two may
+    be off by, in addition to ROUNDING of the value.
+    """
+    if value - upper > ROUNDING * abs(value) + rounding:
+        raise ProofError(
+            "the upper bound of a design is below its value, so its proof is wrong",
+            given=f"a bound of {upper:.12g} and a value of {value:.12g}",
+            remedy="this is a fault of the library: report it with the prior and epsilon",
+        )
+    return max(upper, value)

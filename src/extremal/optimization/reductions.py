@@ -10,6 +10,10 @@ A mechanism is a mixture of lift vectors lambda = 1 + x with mean 1, so x has me
 symbol's x follows from the others'. With C the covariance of the other symbols' x under the output distribution, the
 estimated shares have the covariance R C^-1 R' per report, R = E - pi 1', where E drops the most likely symbol. So
 tr(A Sigma) = tr(G C^-1) with G = R'AR. Small levels lose no digits: x is of the order of epsilon, not near 1.
+
+Bounds of the efficiency, with an allowance for every rounding error in them: for any W and any number m >= tr(WC) of
+every mechanism, tr(G C^-1) >= s^2 / m, where s is the sum of the singular values of L'M', H = B'WB = LL', G = M'M. So
+the efficiency is at most direct * m / s^2.
 """
 
 from __future__ import annotations
@@ -23,9 +27,9 @@ from .._common.types import Floats, Ints
 from ..errors import OptionError
 from ..model.levels import is_uniform
 from ..model.purpose import QuadraticProof, direct_loss, explained, square_root
-from .finish import checked_bound
-from .generate import Solution
+from .generate import Solution, checked_bound
 
+ULP = 2.0**-52
 RIDGE = 1e-6  # of the errors of all shares, added to a loss that does not need all of them
 
 
@@ -192,3 +196,45 @@ def telling(pi: Floats, odds: float) -> tuple[Floats, Floats]:
     X = np.tile((1 - told)[:, None] / told[:, None], (1, len(pi)))
     np.fill_diagonal(X, (odds - 1) * (1 - pi) / told)
     return X, told / told.sum()
+
+
+def efficiency_bound(problem: QuadraticProblem, W: Floats, most: float) -> float:
+    """The largest efficiency possible if no mechanism has tr(WC) above `most`."""
+    H = problem.reduced(W)
+    values, vectors = np.linalg.eigh(H)
+    L = vectors * np.sqrt(np.maximum(values, 0.0))
+    size = problem.size
+    share = np.append(1.0, problem.pi[1:] / problem.pi[0])
+    rounding = (
+        8 * size * ULP * (float(np.sum(L * L)) + float(share @ np.abs(W) @ share) + float(np.abs(W).sum()))
+    )
+    # tr(LL'C) may exceed tr(HC) by the error of the factors times tr C.
+    off = float(np.linalg.norm(L @ L.T - H)) + rounding
+    most = most * (1 + 8 * ULP) + off * float(problem.most_variance[1:].sum())
+    product = L.T @ problem.factor.T
+    sum_of_roots = float(np.linalg.svd(product, compute_uv=False).sum())
+    sum_of_roots -= 8 * size * ULP * float(np.linalg.norm(L)) * float(np.linalg.norm(problem.factor))
+    if not (sum_of_roots > 0 and math.isfinite(most)):
+        return 1.0
+    return min(1.0, problem.direct * (1 + 8 * size * ULP) * most / sum_of_roots**2)
+
+
+def most_by_vertices(
+    problem: QuadraticProblem, W: Floats, y: Floats, vertices: Floats, blur: float = 8e-15
+) -> float:
+    """No mechanism has a larger tr(WC) than the largest x'Wx - y.x of all vertices, as x has mean 0.
+
+    A vertex may be off by `blur`, what rounding does to a mass.
+    """
+    reached = np.einsum("ki,ki->k", vertices @ W - y, vertices)
+    widest = np.abs(vertices).max(axis=0)
+    return float(reached.max()) + hidden_by_rounding(problem, W, y, widest, blur)
+
+
+def hidden_by_rounding(
+    problem: QuadraticProblem, W: Floats, y: Floats, widest: Floats, blur: float = 8e-15
+) -> float:
+    """How much larger x'Wx - y.x of a vertex, with no |x| above `widest`, may be than it was computed to be."""
+    widest = np.maximum(widest, 1e-300)
+    slope = 2 * np.abs(W) @ widest + np.abs(y)
+    return 8 * problem.size * ULP * float(slope @ widest) + blur * float(np.max(slope / problem.pi))

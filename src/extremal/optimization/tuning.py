@@ -51,6 +51,7 @@ VERTICES_LISTED = (
 )
 SHORT_LIST = 300_000  # lift vectors that are gone through in every round
 EQUAL_WEIGHTS_FROM = 200  # symbols, beyond which the best weights take too long to find
+LISTED = 6  # symbols: up to so many all lift vectors, at most 60, are mixed at once
 DRAWN_FROM = 18  # symbols: up to so many the best weights take no time
 LISTED_LEVELS = 3**12  # lift vectors of a set to be listed: all of 12 symbols
 ARRANGED_FROM = 18  # symbols: beyond, arrangements of the best vector are not improved upon by other weights

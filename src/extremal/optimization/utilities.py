@@ -32,12 +32,12 @@ from ..model.blocks import LARGEST_DENSE, BlockMechanism, Blocks
 from ..model.leakage import ROUNDING
 from ..model.levels import bounded_exp
 from ..model.lift_sets import NOTHING, PriorLifts, SetLifts
-from ..model.mechanism import Mechanism
+from ..model.mechanism import Mechanism, numbered, pair_outputs
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from ..model.utility import ExpectedGain, FInformation, Utility
-from ..theory.lift_vectors import arc_columns
-from ..theory.reduction import numbered, pair_outputs, reduce_outputs
+from ..theory.lift_vectors import Arcs, arc_columns
+from ..theory.reduction import reduce_outputs
 from . import tuning
 from .closed_forms import (
     binary,
@@ -50,7 +50,7 @@ from .closed_forms import (
     uniform_over_set,
 )
 from .effort import Effort
-from .finish import Arcs, Found
+from .finish import Found
 from .generate import Solution
 from .masters.linear import Master, enumerate_program, gain_program, listed_program
 from .oracles.knapsack.oracle import heuristic_generation, solve_separable

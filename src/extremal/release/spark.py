@@ -46,7 +46,7 @@ from ..draw.containers import as_column
 from ..draw.drawing import Job, Randomness, Release
 from ..draw.keys import REMEDY, id_blocks
 from ..errors import ExtremalError, FileError, KeyingError, ValuesError
-from ..model.labels import Unknown
+from ..model.counting import Unknown
 from .job import Path, Terms, check_columns, plan
 
 SUMS = ("rows", "missing", "alike")  # of values that are no label

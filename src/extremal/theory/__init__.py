@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..model import adversary
+from ..model.mechanism import pair_outputs
 from ..model.processing import induced_prior, postprocess, preprocess, restrict
 from . import closed_form, majorization
 from .closed_form import arc
@@ -15,7 +16,7 @@ from .randomized_response import (
     randomized_response_parameter,
     randomized_response_pml,
 )
-from .reduction import agreement, pair_outputs, reduce_outputs
+from .reduction import agreement, reduce_outputs
 
 __all__ = [
     "adversary",

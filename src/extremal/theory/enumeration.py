@@ -29,11 +29,11 @@ from ..model.levels import (
     largest_lift,
     rounding,
 )
-from ..model.mechanism import Mechanism, constant
+from ..model.mechanism import Mechanism, constant, pair_outputs
 from ..model.prior import Prior, check_prior
 from ..model.utility import Utility, check_utility, mutual_information
 from .lift_vectors import lift_vertices
-from .reduction import pair_outputs, reduce_outputs
+from .reduction import reduce_outputs
 
 LARGEST = 4  # symbols: see polytope_vertices
 

@@ -24,7 +24,7 @@ from .._common.threads import one_thread
 from .._common.types import Floats, Ints
 from ..errors import SizeError
 from ..model.levels import largest_lift, rounding
-from ..model.mechanism import check_size
+from ..model.mechanism import Mechanism, check_size
 from ..model.prior import Prior, check_prior
 
 LARGEST = 22  # symbols: 2^22 subset sums
@@ -234,3 +234,24 @@ def _split(x: Floats) -> Floats:
 def _between(bounds: Floats, begin: Ints, end: Ints) -> Floats:
     """The mass between two boundaries."""
     return np.asarray((bounds[:, end] - bounds[:, begin]).sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Arcs:
+    """An arc mechanism without its matrix, which may be too large: columns over the symbols in `order`."""
+
+    prior: Prior
+    columns: ArcColumns
+    order: Ints
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Inputs and outputs."""
+        return self.prior.size, self.columns.outputs
+
+    def mechanism(self) -> Mechanism:
+        """With its matrix; refused if that is too large."""
+        Q = self.columns.matrix()
+        P = np.empty_like(Q)
+        P[self.order] = Q
+        return Mechanism(P, self.prior.labels)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ...errors import SolverError
 from ...model.purpose import QuadraticProof
 from .. import tuning
 from ..effort import UNLIMITED, Effort, Stats, Why
-from ..generate import Search, Solution, generate
+from ..generate import Oracle, Search, Solution, generate
 from ..reductions import QuadraticProblem, efficiency
 
 HALVINGS = 30  # of a step that does not help: then it is rounding
@@ -363,69 +363,18 @@ class QuadraticSearch(Search):
         return None
 
 
-class MixingOracle(ABC):
-    """Where lift vectors less 1 come from, and what is proven about all of them."""
-
-    before = 0.0  # the value a round ago
-    stalled = False  # whether the last round gained little
-    thorough = False  # whether the last bound was one that takes long
-    idle = 0  # rounds that gained next to nothing, beyond the usual number of them
+class VectorOracle(Oracle[QuadraticSearch], Protocol):
+    """Where lift vectors less 1 come from, and bounds over all of them."""
 
     @property
-    @abstractmethod
     def name(self) -> str:
         """How lift vectors are found."""
 
-    @abstractmethod
     def first(self) -> tuple[Floats, Floats]:
         """Vectors to begin with, and weights that balance them."""
 
-    @abstractmethod
-    def little(self, value: float, upper: float) -> float:
-        """A round that gains less has stalled."""
 
-    @abstractmethod
-    def prove(self, search: QuadraticSearch, mixture: Mixture, thorough: bool) -> None:
-        """Offer a bound; a good one that takes long if `thorough`."""
-
-    @abstractmethod
-    def more(self, mixture: Mixture, round_: int, thorough: bool) -> Floats:
-        """Vectors that would improve a mixture; with the best of a list if `thorough`."""
-
-    @property
-    @abstractmethod
-    def short(self) -> bool:
-        """Whether the good bound is worth taking in every round."""
-
-    @property
-    @abstractmethod
-    def exhausted(self) -> bool:
-        """Whether nothing more is to be expected once a round has stalled."""
-
-    def bound(self, search: QuadraticSearch) -> None:
-        """The bound that this round is worth."""
-        assert search.mixture is not None
-        gained, upper = search.value - self.before, search.upper
-        self.stalled = gained < self.little(search.value, upper)
-        self.thorough = self.short or self.stalled or search.last
-        self.prove(search, search.mixture, self.thorough)
-        self.before = search.value
-        slow = (
-            search.rounds > tuning.ROUNDS and gained <= tuning.GAIN * search.value and search.upper == upper
-        )
-        self.idle = self.idle + 1 if slow else 0
-
-    def columns(self, search: QuadraticSearch) -> bool:
-        """New rows, unless nothing more is to be expected."""
-        assert search.mixture is not None
-        if (self.exhausted and self.stalled) or self.idle >= tuning.IDLE:
-            return False
-        search.most += search.true.size if self.stalled else 0
-        search.add(self.more(search.mixture, search.rounds, self.thorough))
-        return True
-
-
-def search_mixtures(search: QuadraticSearch, oracle: MixingOracle, start: Floats | None = None) -> Solution:
+def search_mixtures(search: QuadraticSearch, oracle: VectorOracle, start: Floats | None = None) -> Solution:
     """Mix the vectors so far and look for better ones, again and again; then drop those that tell little."""
     effort, true = search.effort, search.true
     least = search.value

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extremal.optimization.oracles.exchange.bounds import best_vertices, form
 from extremal.optimization.oracles.exchange.oracle import climb, fill
+from extremal.optimization.oracles.listed import best_vertices, form
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support.examples import at_most
 

@@ -32,7 +32,6 @@ from ... import tuning
 from ...effort import Effort, Why
 from ...generate import Search, Solution, generate
 from ...masters.quadratic import (
-    MixingOracle,
     Mixture,
     QuadraticSearch,
     balance,
@@ -41,9 +40,11 @@ from ...masters.quadratic import (
     mix,
     mixture_of,
 )
-from ...reductions import QuadraticProblem, efficiency
+from ...reductions import QuadraticProblem, efficiency, efficiency_bound
 from ...tuning import FEW_OUTPUTS, LARGEST_MIX, NEARLY_ALL, OUTPUTS, REPEATS
-from .bounds import Listed, Relaxation, efficiency_bound, form, most_by_entries, relax
+from ..listed import Listed, form
+from ..mixing import MixingOracle
+from .relaxation import Relaxation, most_by_entries, relax
 
 
 class Greedy:
@@ -329,7 +330,7 @@ class ExchangeOracle(MixingOracle):
             return self._drawn[0]
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
-        every = thorough and self.listed is not None and self.listed.few
+        every = thorough and self.listed is not None and self.listed.every > 0
         drawn = (
             n > tuning.DRAWN_FROM
         )  # the best of a long list are much alike: those of a wide search tell more
@@ -375,7 +376,7 @@ class ExchangeOracle(MixingOracle):
         self._gaps.append(upper * float(np.sum(self.true.loss * mixture.inverse)) / self.true.direct - 1)
 
     @property
-    def relaxation(self) -> QuadraticProof:
+    def proof(self) -> QuadraticProof:
         """What proves `upper`."""
         W, d = self.relaxed.W, self.relaxed.d
         return QuadraticProof(W if np.count_nonzero(W - np.diag(d)) else d)
@@ -514,4 +515,4 @@ def equal_weights(oracle: ExchangeOracle, simple: tuple[Floats, Floats], goal: f
     why = generate(search, SampleOracle(greedy))
     why = search.effort.why if why is Why.EXHAUSTED else why  # more vectors would tell more
     stats = search.stats(search.sample.total, why)
-    return mixture_of(oracle.true, *search.best, oracle.upper, oracle.relaxation, search.name, stats)
+    return mixture_of(oracle.true, *search.best, oracle.upper, oracle.proof, search.name, stats)

@@ -26,9 +26,9 @@ from ...._native.library import library, reads, record, writes
 from ....model.purpose import QuadraticProof
 from ... import tuning
 from ...effort import Effort
-from ...reductions import QuadraticProblem
+from ...reductions import ULP, QuadraticProblem, efficiency_bound
 from ...set_levels import SetLevels
-from ..exchange.bounds import ULP, efficiency_bound, fixed_point, gradient
+from ..exchange.relaxation import fixed_point, gradient
 
 FEW_FIT = (
     math.e

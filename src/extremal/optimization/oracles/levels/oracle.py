@@ -19,10 +19,11 @@ from ... import tuning
 from ...closed_forms import arrange, arranged, farthest, farthest_bound
 from ...effort import Effort
 from ...generate import Solution
-from ...masters.quadratic import MixingOracle, Mixture, QuadraticSearch, search_mixtures
-from ...reductions import QuadraticProblem, Symbols, ridged
+from ...masters.quadratic import Mixture, QuadraticSearch, search_mixtures
+from ...reductions import QuadraticProblem, Symbols, efficiency_bound, most_by_vertices, ridged
 from ...set_levels import LARGEST, SetLevels, Sets, robust_vertices
-from ..exchange.bounds import efficiency_bound, most_by_entries, most_by_vertices, relax
+from ..exchange.relaxation import most_by_entries, relax
+from ..mixing import MixingOracle
 from .bound import LevelBound
 
 LARGEST_ALIKE = 2000  # symbols

@@ -8,9 +8,9 @@ import pytest
 import extremal as ex
 from extremal.certification.quadratic import check_quadratic
 from extremal.model.purpose import QuadraticProof
-from extremal.optimization.oracles.exchange.bounds import Listed, alike, efficiency_bound, most_by_vertices
+from extremal.optimization.oracles.listed import Listed, alike
 from extremal.optimization.problem import usual_gap
-from extremal.optimization.reductions import make_problem
+from extremal.optimization.reductions import efficiency_bound, make_problem, most_by_vertices
 from extremal.theory.lift_vectors import lift_vertices
 from tests.support.solving import mixture
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from extremal.certification.quadratic import _by_entries
-from extremal.optimization.oracles.exchange.bounds import most_by_entries
+from extremal.optimization.oracles.exchange.relaxation import most_by_entries
 from extremal.optimization.reductions import make_problem
 
 

@@ -76,7 +76,7 @@ def test_printed_bounds_hold(value):
 def test_a_factor_reads_the_same_in_words_on_pages_and_in_tables(capsys):
     prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
     audit = ex.audit(ex.certify(prior, ex.theory.randomized_response_for_pml(prior, 0.3567), 0.3567))
-    show.console().print(show.leakage_table(show.console(), audit))
+    show.Console().leakage_table(audit)
     table = capsys.readouterr().out
     page = re.sub(
         r"<style>.*?</style>|<svg.*?</svg>", "", mechanism_report(prior, audit.mechanism), flags=re.DOTALL

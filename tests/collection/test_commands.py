@@ -22,7 +22,6 @@ pytest.importorskip("starlette")
 
 from extremal._common.json import parse_json
 from extremal.certification.stored import encode_label
-from extremal.cli import show
 from extremal.cli import survey as commands
 from extremal.cli.options import examples
 from extremal.cli.serving import announce, public_address, read_secret, warn_of_http
@@ -597,7 +596,7 @@ def test_a_qr_code_stands_only_where_a_phone_can_open_the_link(here, monkeypatch
     with create_store("survey.db", published()) as store:
         for local in (False, True):
             out = Console(file=io.StringIO(), force_terminal=True)
-            monkeypatch.setattr(show, "console", lambda out=out: out)
+            monkeypatch.setattr("rich.console.Console", lambda out=out, **_: out)
             announce(store, "http://192.0.2.1:8600/", "secret", local)
             assert ("█" in out.file.getvalue()) is not local
             assert ("Only this machine" in out.file.getvalue()) is local

@@ -111,7 +111,9 @@ def estimated(found: ex.Estimate | GroupedEstimate) -> list[str]:
         (row["standard_error"] or 0.0) > UNSURE or row["upper"] - row["lower"] > WIDE for row in known
     )
     if unsure:
-        return [f"{_upper(NOTHING_ABOUT_SHARES)}; collect more, or design for shares with a larger epsilon."]
+        return [
+            show.sentence(f"{NOTHING_ABOUT_SHARES}; collect more, or design for shares with a larger epsilon")
+        ]
     from extremal.estimation.intervals import normal_quantile
 
     z = normal_quantile(
@@ -169,7 +171,3 @@ def dropped(rows: int, lost: int, reasons: Mapping[Any, tuple[int, int]]) -> lis
             f"WARNING: {share}% of the records were dropped; the reports represent only the others, who may differ"
         )
     return said
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -119,7 +119,7 @@ def audit(
     output.table([] if output.target is None else made.rows())
     _give(made, made.audit, output, markdown)
     if page.report_file is not None and not output.as_json and not markdown:
-        show.lines(show.console(to_stderr=output.target == "-"), ["", f"Page in {page.report_file}"])
+        show.Console(to_stderr=output.target == "-").lines("", f"Page in {page.report_file}")
     leaks = made.audit
     if epsilon is not None and leaks.epsilon > epsilon + (0.0 if leaks.exact else 1e-9):
         limit, found = apart(epsilon, leaks.epsilon)
@@ -204,7 +204,7 @@ class PairsResult:
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
-        show.sentences(out, str(self.found).splitlines())
+        out.say(*str(self.found).splitlines())
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,17 +257,17 @@ class AuditResult:
         from extremal.auditing.text import measures_in_nats
 
         made = self.audit
-        show.warnings(out, self.warnings())
-        show.heading(out, "In short")
-        show.sentences(out, show.risk(made))
-        show.heading(out, "What each report can tell, at most")
-        out.print(show.leakage_table(out, made))
-        show.heading(out, "How often a report rules out answers")
-        show.sentences(out, self._ruled_out())
-        show.heading(out, "In nats")
+        out.warn(*self.warnings())
+        out.heading("In short")
+        out.say(*show.risk(made))
+        out.heading("What each report can tell, at most")
+        out.leakage_table(made)
+        out.heading("How often a report rules out answers")
+        out.say(*self._ruled_out())
+        out.heading("In nats")
         measures = measures_in_nats(made.to_dict())[:5]
         rows = [(name, "none (infinite)" if value is None else f"{value:.4f}") for name, value in measures]
-        out.print(show.table(("measure", ""), rows))
+        out.table(("measure", ""), rows)
 
     def _ruled_out(self) -> list[str]:
         from extremal.auditing.text import sentence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import extremal as ex
-from extremal.errors import FileError, OptionError, ValuesError
+from extremal.errors import FileError, OptionError, SizeError, ValuesError
 
 from . import options, show
 from .inputs import load_mechanism
@@ -55,7 +55,7 @@ def change(
     mechanisms = [load_mechanism(path) for path in _both(mechanism, "--mechanism")]
     size = len(mechanisms[0].inputs)
     if size > MOST_ANSWERS:
-        raise ex.errors.SizeError(
+        raise SizeError(
             f"changes are estimated for at most {MOST_ANSWERS} answers",
             given=size,
             remedy="merge rare answers",
@@ -122,8 +122,8 @@ class ChangeResult:
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
-        show.tell_tables(out, {table.title: table for table in self.tables().values()})
+        out.tables({table.title: table for table in self.tables().values()})
         both, one = self.found.joint.reports, self.found.dropped
-        show.sentences(out, [f"{both} people reported in both waves, {one} in one only."])
-        show.heading(out, "What both reports of a person tell")
-        show.sentences(out, [f"{line[:1].upper()}{line[1:]}." for line in str(self.leaks).splitlines()])
+        out.say(f"{both} people reported in both waves, {one} in one only.")
+        out.heading("What both reports of a person tell")
+        out.say(*map(show.sentence, str(self.leaks).splitlines()))

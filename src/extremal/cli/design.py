@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 import extremal as ex
-from extremal.errors import PriorError
+from extremal.errors import CertificationError, PriorError
 from extremal.model.reading import split_labels
 
 from . import advice, options, show
@@ -22,18 +22,39 @@ ANY = "any"  # the prior that nobody knows
 NO_PRIOR = "if nobody knows it: --prior any --labels A,B,C, and --from-reports once reports are there"
 
 
+@dataclass(frozen=True)
+class SearchOptions:
+    """What is best, how surely the limit holds, and how long the search may take.
+
+    Parameters
+    ----------
+    robust
+        Keep epsilon for every prior that fits the counted sample, not only for the shares in it.
+    confidence
+        With --robust or --from-reports: the confidence that the true prior is among those covered.
+    tolerance
+        How close to the optimum the design must be proven to be, relative to its value.
+    time_limit
+        Stop the search after this many seconds; if left out, after a fixed amount of work.
+    people : N
+        How many people you will ask; prints how precise each share will be.
+    """
+
+    utility: options.Utility = "shares"
+    robust: bool = False
+    confidence: float = 0.95
+    tolerance: float | None = None
+    time_limit: float | None = None
+    people: int | None = None
+
+
 def design(
     *,
     epsilon: float,
     source: options.PriorOptions,
     learning: options.LearnOptions,
     answers: str | None = None,
-    utility: options.Utility = "shares",
-    robust: bool = False,
-    confidence: float = 0.95,
-    tolerance: float | None = None,
-    time_limit: float | None = None,
-    people: int | None = None,
+    search: SearchOptions,
     allow_true_answers: bool = False,
     output: MechanismOutput,
 ) -> None:
@@ -56,16 +77,6 @@ def design(
     answers : --list FILE
         Instead of a prior: a CSV file of up to millions of answers, such as towns. Its first line names its columns:
         answer and, if you have it, count. Without counts the limit holds whatever the prior is.
-    robust
-        Keep epsilon for every prior that fits the counted sample, not only for the shares in it.
-    confidence
-        With --robust or --from-reports: the confidence that the true prior is among those covered.
-    tolerance
-        How close to the optimum the design must be proven to be, relative to its value.
-    time_limit
-        Stop the search after this many seconds; if left out, after a fixed amount of work.
-    people : N
-        How many people you will ask; prints how precise each share will be.
 
     Examples
     --------
@@ -85,28 +96,20 @@ def design(
     if answers is not None:
         from .lists import alone, design_list
 
-        other = {
-            **vars(source),
-            **vars(learning),
-            "pseudocount": None,
-            "delimiter": None,
-            "utility": utility,
-            "confidence": confidence,
-        }
-        usual = {"missing": "refuse", "forged": 0.0, "drift": 0.05, "utility": "shares", "confidence": 0.95}
-        given = {name: options.other_than(usual.get(name), value) for name, value in other.items()}
-        alone("--list", **given, robust=robust, tolerance=tolerance, time_limit=time_limit, people=people)
+        other = options.given(source, "pseudocount", "delimiter")
+        alone("--list", **other, **options.given(learning), **options.given(search))
         return design_list(answers, epsilon, source, allow_true_answers, output)
+    people = search.people
     if people is not None:
         whole(people, "people", least=1, most=MOST_PEOPLE)
-    known = _known(source, learning, robust, confidence)
-    made = _design(known.priors, epsilon, utility, tolerance, time_limit)
+    known = _known(source, learning, search)
+    made = _design(known.priors, epsilon, search)
     with progress("certifying"):
         certified = ex.certify(made, allow_true_answers=allow_true_answers or output.target is None)
     output.mechanism(certified)
     if people is None and source.data is not None:  # those of a census are not those who will be asked
         people = known.observations
-    output.give(DesignResult(known, utility, made, certified, people, output.target))
+    output.give(DesignResult(known, search.utility, made, certified, people, output.target))
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +123,11 @@ class KnownPrior:
     data: str | None = None  # the file of answers that it was counted from
 
 
-def _known(
-    source: options.PriorOptions, learning: options.LearnOptions, robust: bool, confidence: float
-) -> KnownPrior:
+def _known(source: options.PriorOptions, learning: options.LearnOptions, search: SearchOptions) -> KnownPrior:
     """The prior or the set of priors that was asked for, in one of three ways."""
-    reports = learning.from_reports
+    reports, confidence = learning.from_reports, search.confidence
     if reports:
-        options.only_with("--data or --counts", robust=robust)
+        options.only_with("--data or --counts", robust=search.robust)
         found = learn_from_reports(source, learning, confidence)
         told: Any = found.evidence
         count = sum(sum(stage.counts) for stage in told.stages)
@@ -134,21 +135,19 @@ def _known(
         return KnownPrior(
             found, count, f"learned from {count} reports in {names}", (_assumed(learning, confidence),)
         )
-    usual = vars(options.LearnOptions())
-    given = {name: options.other_than(usual[name], value or None) for name, value in vars(learning).items()}
-    options.only_with("--from-reports", **given)
-    if not robust:
+    options.only_with("--from-reports", **options.given(learning))
+    if not search.robust:
         options.only_with("--robust", confidence=options.other_than(0.95, confidence))
     if source.prior == ANY:
         if source.labels is None:
             raise PriorError("--prior any must come with all answers", remedy="add --labels A,B,C")
-        options.only_with("--data or --counts", robust=robust)
+        options.only_with("--data or --counts", robust=search.robust)
         number = len(split_labels(source.labels))  # the shares mean nothing, the labels do
         named = learn(replace(source, prior=",".join([f"1/{number}"] * number))).prior
         said = "unknown: epsilon holds for every prior, and the design is best for this one"
         return KnownPrior(ex.PriorSet.at_least(named.labels, 0), None, said)
     learned = learn(source, NO_PRIOR)
-    priors = learned.prior_set(confidence) if robust else learned.prior
+    priors = learned.prior_set(confidence) if search.robust else learned.prior
     return KnownPrior(priors, learned.observations, origin(source, learned.observations), data=source.data)
 
 
@@ -162,17 +161,13 @@ def _assumed(learning: options.LearnOptions, confidence: float) -> str:
     )
 
 
-def _design(
-    priors: ex.Prior | ex.PriorSet,
-    epsilon: float,
-    utility: str,
-    tolerance: float | None,
-    time_limit: float | None,
-) -> ex.Design:
+def _design(priors: ex.Prior | ex.PriorSet, epsilon: float, search: SearchOptions) -> ex.Design:
     from extremal.estimation.contrasts import purpose_named
     from extremal.optimization.design import designed
 
-    purpose = purpose_named(utility, (priors if isinstance(priors, ex.Prior) else priors.nominal).labels)
+    purpose = purpose_named(
+        search.utility, (priors if isinstance(priors, ex.Prior) else priors.nominal).labels
+    )
     with progress("designing") as bar:
         rounds = count(1)
 
@@ -182,7 +177,8 @@ def _design(
             done = next(rounds)
             bar(done, 0, f"round {done}{gap}")
 
-        return designed(priors, epsilon, purpose, tolerance=tolerance, time_limit=time_limit, progress=report)
+        limits: Any = {"tolerance": search.tolerance, "time_limit": search.time_limit}
+        return designed(priors, epsilon, purpose, progress=report, **limits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,32 +251,30 @@ class DesignResult:
         """What a person wants to read."""
         with progress("auditing"):
             audit, shares, precise = ex.audit(self.certified), self.shares(), self.precision()
-        show.warnings(out, advice.disclosure(self.certified))
+        out.warn(*advice.disclosure(self.certified))
         top = float(self.prior.probabilities.max())
-        show.heading(out, f"Prior, {self.known.origin}")
+        out.heading(f"Prior, {self.known.origin}")
         rows = [
-            (show.name_of(label), f"{p:.4f}", show.bar(p / top, show.room(out)))
+            (show.name_of(label), f"{p:.4f}", out.bar(p / top))
             for label, p in zip(self.prior.labels, self.prior.probabilities.tolist(), strict=True)
         ]
-        out.print(show.table(("answer", "share", ""), rows, (0, 2)))
-        show.heading(
-            out, f"Mechanism at epsilon = {self.made.epsilon:g} (answers down, reports across, in %)"
-        )
-        show.heat_map(out, self.certified.between)
-        show.sentences(out, _in_words(str(self.made)).splitlines())
-        show.heading(out, "What each report can tell, at most")
-        out.print(show.leakage_table(out, audit))
-        show.heading(out, "The risk")
-        show.sentences(out, show.risk(audit))
+        out.table(("answer", "share", ""), rows, (0, 2))
+        out.heading(f"Mechanism at epsilon = {self.made.epsilon:g} (answers down, reports across, in %)")
+        out.heat_map(self.certified.between)
+        out.say(*_in_words(str(self.made)).splitlines())
+        out.heading("What each report can tell, at most")
+        out.leakage_table(audit)
+        out.heading("The risk")
+        out.say(*show.risk(audit))
         if audit.disclosures:
-            show.sentences(out, ["Some reports rule out some answers: extremal audit says which."])
-        show.warnings(out, shares)
-        show.sentences(out, precise)
+            out.say("Some reports rule out some answers: extremal audit says which.")
+        out.warn(*shares)
+        out.say(*precise)
         if notes := self.notes():
-            show.heading(out, "Before you share this")
-            show.sentences(out, notes)
+            out.heading("Before you share this")
+            out.say(*notes)
         if self.target is None:
-            show.facts(out, ["", "Nothing was written; keep the mechanism with -o mechanism.json"])
+            out.facts("", "Nothing was written; keep the mechanism with -o mechanism.json")
 
 
 def _in_words(text: str) -> str:
@@ -333,7 +327,7 @@ def certify(
                 )
             certified = _certified(found, prior, epsilon, allow_true_answers)
             check_protected(certified.doubt, allow_true_answers)
-    except ex.errors.CertificationError as error:
+    except CertificationError as error:
         raise CheckFailed(message_of(error)) from None
     output.mechanism(certified)
     output.give(CertifyResult(certified, output.target))
@@ -377,10 +371,10 @@ class CertifyResult:
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
-        show.warnings(out, advice.disclosure(self.certified))
+        out.warn(*advice.disclosure(self.certified))
         c, whom = self.certified, "under the prior in the file"
         if c.prior_set is not None:
             whom = f"for every prior in the set ({c.prior_set.description})"
         level = f"no report leaks more than {show.nats(c.epsilon, '')} (it is {c.realised_epsilon!r})"
         size = f"{len(c.inputs)} inputs, {len(c.outputs)} outputs, digest {c.digest[:16]}"
-        show.facts(out, [f"Proved {whom}: {level}; {size}"])
+        out.facts(f"Proved {whom}: {level}; {size}")

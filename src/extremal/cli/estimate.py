@@ -343,15 +343,15 @@ class EstimateResult:
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         notes, warnings = self.notes(), self.warnings()
-        show.warnings(out, warnings)
-        show.heading(out, self.found.table.title)
-        out.print(show.interval_rows(out, self.found.table))
-        show.warnings(out, advice.estimated(self.found))
-        show.sentences(out, [note for note in notes if note not in warnings])
-        show.tell_tables(out, {**self.tables, **self.stages})
+        out.warn(*warnings)
+        out.heading(self.found.table.title)
+        out.interval_rows(self.found.table)
+        out.warn(*advice.estimated(self.found))
+        out.say(*[note for note in notes if note not in warnings])
+        out.tables({**self.tables, **self.stages})
         if self.bounds is not None:
-            show.heading(out, "People who do not comply")
-            show.sentences(out, str(self.bounds).splitlines())
+            out.heading("People who do not comply")
+            out.say(*str(self.bounds).splitlines())
 
 
 def _group(certified: ex.Certified, text: str) -> tuple[str, list[Any]]:

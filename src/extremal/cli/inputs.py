@@ -14,7 +14,7 @@ from typing import Any
 
 import extremal as ex
 from extremal._common.files import open_file, read_bytes, utf8_text
-from extremal.errors import FileError, FormatError, PriorError
+from extremal.errors import ExtremalError, FileError, FormatError, KeyingError, OptionError, PriorError
 from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, read_range, split_labels
 
 from .failure import WORDS
@@ -118,7 +118,7 @@ def _range(text: str, labels: tuple[Any, ...]) -> tuple[Any, tuple[float, float]
 def load_mechanisms(files: list[str], mechanisms: list[str], what: str = "FILE") -> list[ex.Certified]:
     """The mechanism of each file of reports."""
     if len(files) != len(mechanisms):
-        raise ex.errors.OptionError(
+        raise OptionError(
             f"every {what} must come with its --mechanism, in the same order",
             given=f"{len(files)} and {len(mechanisms)}",
             remedy=f"give as many of each, e.g. {PAIRS[what]}",
@@ -187,7 +187,7 @@ def naming(path: str) -> Iterator[None]:
     """What is wrong with a text is said after the name of its file."""
     try:
         yield
-    except ex.errors.ExtremalError as error:
+    except ExtremalError as error:
         if error.parameter in WORDS:  # an option that says how to read it
             raise
         raise error.within(f"{'standard input' if path == '-' else path}: ", type(error)) from None
@@ -221,7 +221,7 @@ def _mechanism(text: str) -> ex.Certified | ex.Mechanism | ex.large.Windows:
         )
     try:
         return ex.Mechanism(document["matrix"], document.get("inputs"), document.get("outputs"))
-    except ex.errors.PriorError as error:
+    except PriorError as error:
         raise error.within("", FormatError) from None
 
 
@@ -327,7 +327,7 @@ def file_or_stdin(path: str, format: str | None) -> Iterator[tuple[str, str | No
     with _spool() as name:
         try:
             yield name, format or "csv"
-        except ex.errors.ExtremalError as error:  # nobody knows that file by its name
+        except ExtremalError as error:  # nobody knows that file by its name
             words = [text and str(text).replace(name, "standard input") for text in error.args]
             problem, parameter, given, remedy = words
             raise type(error)(problem, parameter=parameter, given=given, remedy=remedy) from None
@@ -412,7 +412,7 @@ def _load_key(path: str) -> bytes:
         with open_file(path) as file:
             content = file.read(200)
         if len(content) != 32 and len(content.strip()) != 64:
-            raise ex.errors.KeyingError(
+            raise KeyingError(
                 f"--key-file must be a key of 64 hexadecimal digits or 32 bytes, got something else: {path}; "
                 "make one with: extremal key FILE"
             )
@@ -427,7 +427,7 @@ def load_keyed(drawing: KeyOptions) -> ex.Keyed | None:
         return ex.Keyed(_load_key(drawing.key_file), drawing.id_column, drawing.occasion)
     for option, given in (("--occasion", drawing.occasion), ("--id-column", drawing.id_column)):
         if given is not None:
-            raise ex.errors.KeyingError(
+            raise KeyingError(
                 f"{option} must come with a key",
                 given="it alone: without a key every draw is a new one",
                 remedy="leave it out, or give --key-file FILE as well",

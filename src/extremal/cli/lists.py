@@ -53,7 +53,7 @@ def design_list(
     output.mechanism(made)
     output.give(ListResult(made, output.target))
     if output.target is None and not output.as_json:
-        show.facts(show.console(), ["", "Nothing was written; keep the list with -o list.json"])
+        show.Console().facts("", "Nothing was written; keep the list with -o list.json")
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +118,8 @@ class ListResult:
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         w, (own, other) = self.windows, self.windows.supports
-        show.warnings(out, self.warnings())
-        show.heading(out, f"A list of {w.answers:,} answers")
+        out.warn(*self.warnings())
+        out.heading(f"A list of {w.answers:,} answers")
         whom = "for someone who knows only how common each answer is"
         if w.prior is None:
             whom = "whatever they know of how common the answers are"
@@ -132,9 +132,9 @@ class ListResult:
             f"With 1,000 reports the standard error of a rare answer's share is {error:.3g}; with four times as many, "
             "half of that.",
         ]
-        show.sentences(out, said)
-        show.heading(out, "What a report says about one answer")
-        show.sentences(out, self.words())
+        out.say(*said)
+        out.heading("What a report says about one answer")
+        out.say(*self.words())
 
     def words(self) -> list[str]:
         """What a report says about one answer."""
@@ -292,14 +292,12 @@ class ListEstimated:
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
-        show.warnings(out, self.warnings())
+        out.warn(*self.warnings())
         for table in self.tables:
-            show.heading(out, table.title)
-            show.tell_table(out, table, None if self.chosen else show.MOST_ROWS)
+            out.heading(table.title)
+            out.interval_table(table, None if self.chosen else show.MOST_ROWS)
         if not self.chosen and len(self.tables[0]) > show.MOST_ROWS:
-            show.sentences(
-                out, ["The most frequent answers: --top 50. All of them in a file: -o shares.csv."]
-            )
+            out.say("The most frequent answers: --top 50. All of them in a file: -o shares.csv.")
 
 
 def estimate_list(

@@ -172,8 +172,7 @@ class SampleOptions:
         """The sample design, if any of them was given."""
         import extremal as ex
 
-        given = {key: name for key, name in vars(self).items() if name is not None}
-        return ex.SampleDesign(**given) if given else None
+        return ex.SampleDesign(**chosen) if (chosen := given(self)) else None
 
 
 def only_with(needed: str, **given: object) -> None:
@@ -191,6 +190,12 @@ def only_with(needed: str, **given: object) -> None:
 def other_than(usual: object, value: object) -> object:
     """The value, or None if it is the usual one."""
     return None if value == usual else value
+
+
+def given(group: Any, *but: str) -> dict[str, Any]:
+    """The options of a group that are not as they are if nobody says anything."""
+    usual = vars(type(group)())
+    return {k: v for k, v in vars(group).items() if v not in (usual[k], []) and k not in but}
 
 
 def sections(thing: Any) -> dict[str, str]:

@@ -68,10 +68,10 @@ class Output:
         if self.as_json:
             show.print_json(result.facts())
             return
-        out = show.console(to_stderr=self.target == "-")
+        out = show.Console(to_stderr=self.target == "-")
         result.tell(out)
         if self.target is not None and self.target != "-":
-            show.lines(out, ["", f"{self.holds} in {self.target}"])
+            out.lines("", f"{self.holds} in {self.target}")
 
     def judge(self, result: Judged, records: Records) -> None:
         """Write the table and print the result; exit status 1 if it warns, which has been said then."""

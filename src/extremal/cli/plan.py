@@ -199,11 +199,10 @@ class PlanResult:
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
-        show.sentences(out, [] if self.least is None else self.least.lines())
+        if self.least is not None:
+            out.say(*self.least.lines())
         if self.found is not None:
-            lines = self.found.lines()
-            show.warnings(out, [line for line in lines if line.startswith("WARNING")])
-            show.sentences(out, [line for line in lines if not line.startswith("WARNING")])
+            out.notes(*self.found.lines())
             rows = [
                 (
                     show.name_of(row["answer"]),
@@ -213,10 +212,10 @@ class PlanResult:
                 )
                 for row in self.records()
             ]
-            show.heading(out, f"What to expect from {self.found.total:,} people, in points to each side")
-            out.print(show.table(("answer", "share", *(FIGURES[kind] for kind in KINDS)), rows, most=None))
+            out.heading(f"What to expect from {self.found.total:,} people, in points to each side")
+            out.table(("answer", "share", *(FIGURES[kind] for kind in KINDS)), rows, most=None)
         if self.drawn is not None:
-            show.sentences(out, [str(self.drawn), f"Picture in {self.picture}"])
+            out.say(str(self.drawn), f"Picture in {self.picture}")
 
 
 def _points(half: float) -> str:

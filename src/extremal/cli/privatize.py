@@ -144,7 +144,7 @@ def privatize(
 
 def _told(result: PrivatizeResult, as_json: bool) -> None:
     # For the person who runs this alone, so never on standard output, which may be passed on.
-    show.warnings(show.console(to_stderr=True), result.done.notes)
+    show.Console(to_stderr=True).warn(*result.done.notes)
     Output("-" if result.target == "-" else None, as_json=as_json).give(result)
 
 
@@ -246,13 +246,13 @@ class PrivatizeResult:
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
-        show.warnings(out, self.warnings())
+        out.warn(*self.warnings())
         where = "on standard output" if self.target == "-" else f"in {self.target}"
         lost = "".join(f"; {text}" for text in self.lost()[:1])
-        show.facts(out, [f"{counted(self.done.rows, 'report')} {where}{lost}"])
+        out.facts(f"{counted(self.done.rows, 'report')} {where}{lost}")
         for name, c in self.jobs.items():
             if c.doubt.disclosed:
-                show.warnings(out, [_disclosed(name, c)])
+                out.warn(_disclosed(name, c))
                 continue
             now = (
                 f"columns {show.name_of(name)} now hold one random report for each person"
@@ -260,11 +260,10 @@ class PrivatizeResult:
                 else f"column {show.name_of(name)} now holds random reports"
             )
             known = "" if c.prior is None else "to somebody who knows only how common the answers are, "
-            show.facts(
-                out,
-                [f"{now}: {known}no guess gets more than {factor(c.epsilon)} times as likely to be right"],
+            out.facts(
+                f"{now}: {known}no guess gets more than {factor(c.epsilon)} times as likely to be right"
             )
-        show.sentences(out, self.notes())
+        out.say(*self.notes())
 
 
 def _disclosed(name: Any, certified: ex.Certified) -> str:
@@ -340,16 +339,16 @@ def round_numbers(
         table[column][k] = point
     records = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     write_table(records, output, overwrite, mode)  # no more readable than the numbers
-    out = show.console()
+    out = show.Console()
     missing = len(records) - len(there)
     said = f"{len(there)} numbers rounded to {len(grid.points)} points in {output}, {missing} missing"
-    show.facts(out, [said])
+    out.facts(said)
     warnings = [f"{output} holds true answers, rounded: keep it as secret as the numbers."]
     if keyed is None:
         warnings.append(
             "Another run gives other points. If you privatize with a key, round with it, too: --key-file, --id-column."
         )
-    show.warnings(out, warnings)
+    out.warn(*warnings)
 
 
 def _grid(text: str) -> ex.numeric.Grid:
@@ -399,4 +398,4 @@ def key(
     if as_json:
         show.print_json({"file": path})
         return
-    show.facts(show.console(), [f"Secret key in {path}: keep it as safe as the answers themselves"])
+    show.Console().facts(f"Secret key in {path}: keep it as safe as the answers themselves")

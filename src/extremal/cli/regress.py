@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import extremal as ex
+from extremal.errors import OptionError
 from extremal.model.reading import split_labels
 
 from . import options, show
@@ -87,7 +88,7 @@ def regress(
     output.check(source, *(mechanism or []))
     if last is not None:
         if mechanism:
-            raise ex.errors.OptionError(
+            raise OptionError(
                 "a file must be given once", given=f"{source} and {last}", remedy="leave one of them out"
             )
         mechanism, source = [source], last
@@ -121,16 +122,14 @@ def regress(
 def _mechanisms(given: list[str]) -> Any:
     """The mechanism of the outcome alone, or column -> mechanism."""
     if not given:
-        raise ex.errors.OptionError(
-            "the mechanism that made the reports is missing", remedy="give --mechanism FILE"
-        )
+        raise OptionError("the mechanism that made the reports is missing", remedy="give --mechanism FILE")
     if len(given) == 1 and "=" not in given[0]:
         return load_mechanism(given[0])
     found: dict[Any, ex.Certified] = {}
     for text in given:
         names, equals, path = text.partition("=")
         if not equals or not names or not path:
-            raise ex.errors.OptionError(
+            raise OptionError(
                 "with several private columns, every --mechanism must be like COLUMN=FILE",
                 given=f"{text!r:.60}",
             )
@@ -161,20 +160,19 @@ class RegressResult:
         from extremal.estimation.regression import tables
 
         found = self.found
-        show.heading(out, f"{tables.title(found)}: {found.formula}")
-        show.lines(out, tables.facts(found))
+        out.heading(f"{tables.title(found)}: {found.formula}")
+        out.lines(*tables.facts(found))
         for answer, (head, *rows) in tables.tables(found).items():
             if answer is not None:
-                show.heading(out, f"{found.source.parsed.outcome} = {show.name_of(answer)}")
-            out.print(show.table(head, rows, most=None))
-        out.print()
-        show.warnings(out, map(show.sentence, self.warnings()))
-        show.sentences(out, [show.sentence(x) for x in found.notes() if not x.startswith("WARNING")])
+                out.heading(f"{found.source.parsed.outcome} = {show.name_of(answer)}")
+            out.table(head, rows, most=None)
+        out.lines("")
+        out.notes(*map(show.sentence, found.notes()))
         for table in self.more.values():
-            show.heading(out, table.title)
+            out.heading(table.title)
             head, *rows = table.cells()
-            out.print(show.table(head, rows, range(len(table.keys)), most=None))
-            show.sentences(out, [show.sentence(str(table.promise))])
+            out.table(head, rows, range(len(table.keys)), most=None)
+            out.say(show.sentence(str(table.promise)))
         if self.tests is not None:
-            show.heading(out, "tests of each term")
-            show.lines(out, str(self.tests).splitlines())
+            out.heading("tests of each term")
+            out.lines(*str(self.tests).splitlines())

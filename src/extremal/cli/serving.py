@@ -11,6 +11,7 @@ import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -159,43 +160,39 @@ def announce(store: Store, base: str, secret: str, local: bool) -> None:
 
     from extremal.collection.page import page_of
 
-    out = show.console()
-    show.heading(out, store.published.title)
-    out.print(f"Survey:  {base}", soft_wrap=True)
-    out.print(f"Results: {base}results", soft_wrap=True)  # without the secret: browsers keep addresses
-    out.print(f"Secret:  {secret}  (for you alone; the results page asks for it)", soft_wrap=True)
-    digest = page_of(store.current, "reports").digest
-    out.print(f"SHA-256 of the page: {digest}", soft_wrap=True)
-    closed = store.closed()
+    out, published, closed = show.Console(), store.published, store.closed()
     seen = f"all {store.visible()}" if closed else f"{store.visible()} so far, and more in steps of five"
-    out.print(
-        f"Reports are stored in {store.place}; results show {seen}. Ctrl-C ends the server.", soft_wrap=True
+    out.heading(published.title)
+    out.lines(
+        f"Survey:  {base}",
+        f"Results: {base}results",  # without the secret: browsers keep addresses
+        f"Secret:  {secret}  (for you alone; the results page asks for it)",
+        f"SHA-256 of the page: {page_of(store.current, 'reports').digest}",
+        f"Reports are stored in {store.place}; results show {seen}. Ctrl-C ends the server.",
     )
-    if store.published.learn is not None and not closed:
+    if published.learn is not None and not closed:
         lacking, number = store.lacking(), store.stages[-1].number
         more = (
             "it is the last one" if lacking is None else f"the next one begins after {lacking:,} more reports"
         )
-        out.print(f"Stage {number} of {len(store.published.learn.stages) + 1} runs; {more}.", soft_wrap=True)
+        out.lines(f"Stage {number} of {len(published.learn.stages) + 1} runs; {more}.")
     if closed:
-        out.print("This survey is closed: the server takes no more reports.")
-    if store.published.invitation:
-        out.print(f"{store.open_invitations()} invitations are open; make more with: extremal survey invite")
+        out.say("This survey is closed: the server takes no more reports.")
+    if published.invitation:
+        out.say(f"{store.open_invitations()} invitations are open; make more with: extremal survey invite")
     if local:
-        out.print("Only this machine can open this link; for phones see docs/survey.md.")
-    elif out.is_terminal and not store.published.invitation:
-        _draw(out, [list(row) for row in segno.make(base, micro=False).matrix_iter(border=2)])
-    out.file.flush()
+        out.say("Only this machine can open this link; for phones see docs/survey.md.")
+    elif out.rich.is_terminal and not published.invitation:
+        _draw(out.rich, list(segno.make(base, micro=False).matrix_iter(border=2)))
+    out.rich.file.flush()
 
 
 def warn_of_http(base: str) -> None:
     """Say so if browsers will make no reports at this address."""
-    import ipaddress
-
     parts = urlsplit(base)
     host = parts.hostname or ""
     with contextlib.suppress(ValueError):
-        if ipaddress.ip_address(host).is_loopback:
+        if is_loopback(host):
             return
     if parts.scheme == "http" and host != "localhost" and not host.endswith(".localhost"):
         print(
@@ -204,13 +201,12 @@ def warn_of_http(base: str) -> None:
         )
 
 
-def _draw(out: show.Console, rows: list[list[int]]) -> None:
+def _draw(out: Any, rows: list[Any]) -> None:
     """A QR code, two rows of it in a line of text."""
     from rich.text import Text
 
-    for k in range(0, len(rows), 2):
-        pair = zip(rows[k], rows[k + 1] if k + 1 < len(rows) else [0] * len(rows[k]), strict=True)
-        line = "".join(" ▄▀█"[2 * bool(top) + bool(bottom)] for top, bottom in pair)
+    for pair in zip_longest(rows[::2], rows[1::2], fillvalue=()):
+        line = "".join(" ▄▀█"[2 * bool(a) + bool(b)] for a, b in zip_longest(*pair, fillvalue=0))
         out.print(Text(line, style="black on white"))
 
 
@@ -332,14 +328,14 @@ def import_form(
     found = read_xlsform(form, Wanted(dict(_shares(text) for text in share or ()), epsilon))
     parse_survey(found.text, Path(output if output != "-" else "survey.toml"))
     write_text(output, found.text, overwrite)
-    out = show.console(to_stderr=output == "-")
+    out = show.Console(to_stderr=output == "-")
     private = f"{found.private} of them private" if found.private else "none of them private"
-    show.facts(out, [f"{output} has {found.questions} questions, {private}."])
+    out.facts(f"{output} has {found.questions} questions, {private}.")
     if found.left:
-        show.heading(out, "Not taken over")
-        show.sentences(out, list(found.left))
+        out.heading("Not taken over")
+        out.say(*found.left)
     if output != "-":
-        show.facts(out, [f"Read it, then: extremal survey check {output}"])
+        out.facts(f"Read it, then: extremal survey check {output}")
 
 
 def _shares(text: str) -> tuple[str, list[float]]:
@@ -363,19 +359,16 @@ class Rehearsed:
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
-        show.warnings(out, [f"A test with {self.people:,} simulated people. Nobody was asked."])
+        out.warn(f"A test with {self.people:,} simulated people. Nobody was asked.")
         for question in self.results["questions"]:
-            show.heading(out, f"{question['name']}: {question['text']}")
+            out.heading(f"{question['name']}: {question['text']}")
             rows = [*question["rows"], *([question["mean"]] if question["mean"] else [])]
             figures = [(r["label"], f"{r['share']:.4f}", f"{r['low']:.4f}", f"{r['high']:.4f}") for r in rows]
-            out.print(show.table(("", "share", "lower", "upper"), figures, (0,), most=None))
-            show.sentences(out, [text for text in (question["promise"], question["note"]) if text])
-        show.sentences(
-            out,
-            [
-                "",
-                "Answers were drawn as the survey expects them, each question by itself; in the clear, uniformly.",
-            ],
+            out.table(("", "share", "lower", "upper"), figures, (0,), most=None)
+            out.say(*[text for text in (question["promise"], question["note"]) if text])
+        out.say(
+            "",
+            "Answers were drawn as the survey expects them, each question by itself; in the clear, uniformly.",
         )
 
 

@@ -91,18 +91,16 @@ class StoreEstimated:
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         for column in self.columns:
-            show.heading(
-                out, f"{column.name}: {column.tables[0].title if column.tables else column.warnings[0]}"
-            )
+            out.heading(f"{column.name}: {column.tables[0].title if column.tables else column.warnings[0]}")
             if column.tables:
-                show.warnings(out, column.warnings + column.notes)
+                out.warn(*column.warnings, *column.notes)
             for table in column.tables:
-                show.tell_table(out, table)
+                out.interval_table(table)
             if column.drift is not None:
-                show.sentences(out, [show.sentence(str(column.drift))])
-            show.tell_tables(out, {f"{column.name}: {title}": t for title, t in column.stages.items()})
+                out.say(show.sentence(str(column.drift)))
+            out.tables({f"{column.name}: {title}": t for title, t in column.stages.items()})
         if not self.reports.closed:
-            show.sentences(out, ["", WAITING])
+            out.say("", WAITING)
 
 
 def estimate_store(

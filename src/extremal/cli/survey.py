@@ -106,32 +106,31 @@ class Checked:
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         published, findings = self.published, self.findings
-        show.heading(out, published.title)
+        out.heading(published.title)
         wanted = "" if published.width is None else f"people for width {published.width:g}"
         head = ("question", "kind", "answers", "reports", "its report leaks", "all reports leak", wanted)
-        out.print(show.table(head, self._rows(), (0, 1)))
+        out.table(head, self._rows(), (0, 1))
         said = [
             "Leakage is in nats: a guess about that answer gets at most e^leakage times as likely to be right."
         ]
         if published.width is not None:
             said.append(f"People are for {goal(published.confidence, published.intervals, SURVEY)}.")
-        show.sentences(out, said)
-        show.warnings(out, self.short)
-        show.heading(out, "What all reports of one person can reveal")
-        show.sentences(out, findings.sentences)
+        out.say(*said)
+        out.warn(*self.short)
+        out.heading("What all reports of one person can reveal")
+        out.say(*findings.sentences)
         if self.outlook is not None:
             self._tell_learning(out, self.outlook)
         texts = [text for text in findings.warnings if text not in self.short]
         if texts:
-            show.heading(out, "Before you ask")
-            show.warnings(out, [text for text in texts if text.startswith("WARNING")])
-            show.sentences(out, [text for text in texts if not text.startswith("WARNING")])
-        show.heading(out, "Respondents read")
-        show.sentences(out, [findings.total])
-        out.print(f"\nSHA-256 of the page: {self.page_digest}", soft_wrap=True)
+            out.heading("Before you ask")
+            out.notes(*texts)
+        out.heading("Respondents read")
+        out.say(findings.total)
+        out.lines("", f"SHA-256 of the page: {self.page_digest}")
 
     def _tell_learning(self, out: show.Console, outlook: Outlook) -> None:
-        show.heading(out, "What learning is worth")
+        out.heading("What learning is worth")
         width = self.published.width
         wanted = (f"width {width:g}: without", "with") if width else ()
         head = ("question", "if answers are", "equal errors without", *wanted)
@@ -140,8 +139,8 @@ class Checked:
             people = [f"{n:,}" if n is not None else "too many" for n in (case.without, case.with_it)]
             times = f"{case.times:.2f} times as many"
             rows.append((case.question, case.shares, times, *(people if width else ())))
-        out.print(show.table(head, rows, (0, 1)))
-        show.sentences(out, outlook.sentences(self.findings.epsilon))
+        out.table(head, rows, (0, 1))
+        out.say(*outlook.sentences(self.findings.epsilon))
 
     def _rows(self) -> list[tuple[str, ...]]:
         levels = {leakage.question: leakage for leakage in self.findings.leakages}

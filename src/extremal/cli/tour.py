@@ -72,9 +72,7 @@ class DemoResult:
         from extremal.studies.demo.run import MISSING, SHARES
 
         done, way = self.done, self.done.ways[SHARES]
-        show.heading(
-            out, f"Party identification of {done.people} people, American National Election Study 1996"
-        )
+        out.heading(f"Party identification of {done.people} people, American National Election Study 1996")
         found = way.estimate.table.rows()
         top = max(row["upper"] for row in found)
         rows = [
@@ -88,15 +86,15 @@ class DemoResult:
             for row, p in zip(found, done.prior.probabilities.tolist(), strict=True)
         ]
         head = ("answer", "truly", "estimated", "interval", f"0 … {top:.0%}, from private reports")
-        out.print(show.table(head, rows, (0, 4)))
-        show.sentences(out, [show.sentence(str(way.estimate.promise))])
-        show.heading(out, f"Three mechanisms at the same leakage of {show.nats(done.epsilon)}")
-        out.print(show.table(*comparison(done)))
-        show.heading(out, "In words")
+        out.table(head, rows, (0, 4))
+        out.say(show.sentence(str(way.estimate.promise)))
+        out.heading(f"Three mechanisms at the same leakage of {show.nats(done.epsilon)}")
+        out.table(*comparison(done))
+        out.heading("In words")
         left_out = [MISSING] if done.collection is None else []
-        show.sentences(out, [*summary(done), *left_out, *self.warnings()])
-        show.heading(out, "Look at")
-        show.lines(out, [f"  {self.report.resolve()}", f"and the other files in {done.folder.resolve()}"])
+        out.say(*summary(done), *left_out, *self.warnings())
+        out.heading("Look at")
+        out.lines(f"  {self.report.resolve()}", f"and the other files in {done.folder.resolve()}")
 
 
 def explore(
@@ -183,8 +181,8 @@ class ReproduceResult:
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
-        show.facts(out, [str(self.done)])
+        out.facts(str(self.done))
         for check in self.done.checks:
             if check.passed is False:
                 failed = f"FAIL: {check.statement}: stated {check.stated}, found {check.found}"
-                show.facts(out, [failed])
+                out.facts(failed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import extremal as ex
-from extremal.errors import EpsilonError, FileError, OptionError
+from extremal.errors import EpsilonError, ExtremalError, FileError, OptionError
 
 from . import options, show
 from .inputs import learn
@@ -108,7 +108,7 @@ def tradeoff(
         output.give(result)
 
 
-def _numbers(text: str, error: ex.errors.ExtremalError) -> list[float]:
+def _numbers(text: str, error: ExtremalError) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
@@ -163,9 +163,7 @@ class TradeoffResult(CurveResult):
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         curve = self.curve
-        show.heading(
-            out, f"{curve.utility.name} at each epsilon; releasing the answer itself: {curve.ceiling:.4f}"
-        )
+        out.heading(f"{curve.utility.name} at each epsilon; releasing the answer itself: {curve.ceiling:.4f}")
         top = max(curve.ceiling, 1e-300)
         cells = [
             (
@@ -175,17 +173,17 @@ class TradeoffResult(CurveResult):
                 f"{row['optimal'] / row['randomized_response']:.1f}x"
                 if row["randomized_response"] > 1e-12
                 else "",
-                show.bar(row["optimal"] / top, show.room(out)),
+                out.bar(row["optimal"] / top),
                 row["method"],
             )
             for row in self.curve.rows()
         ]
         head = ("epsilon", "optimal", "rand. resp.", "gain", "optimal, of the ceiling", "method")
-        out.print(show.table(head, cells, (4, 5)))
+        out.table(head, cells, (4, 5))
         worst = float((curve.upper_bound - curve.optimal).max())
         known = math.isfinite(worst)
         proof = f"at most {worst:.1e} more is possible anywhere" if known else "no upper bound is known"
-        out.print(f"Proven: {proof}.")
+        out.say(f"Proven: {proof}.")
 
 
 class SamplesResult(CurveResult):
@@ -194,18 +192,17 @@ class SamplesResult(CurveResult):
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         curve = self.curve
-        show.heading(
-            out,
-            f"{curve.utility.name} at epsilon {curve.epsilon:g}; if the prior were known: {curve.known:.4f}",
+        out.heading(
+            f"{curve.utility.name} at epsilon {curve.epsilon:g}; if the prior were known: {curve.known:.4f}"
         )
         cells = [
             (
                 f"{row['observations']:.0f}",
                 f"{row['optimal']:.6f}",
                 f"{row['upper_bound']:.6f}",
-                show.bar(row["of_known"], show.room(out)),
+                out.bar(row["of_known"]),
             )
             for row in self.curve.rows()
         ]
         head = ("observations", "optimal", "at most", "of the known prior's")
-        out.print(show.table(head, cells, (3,)))
+        out.table(head, cells, (3,))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import extremal as ex
+from extremal.errors import OptionError, ValuesError
 from extremal.model.purpose import Purpose
 from extremal.optimization.curves import Tradeoff
 from extremal.optimization.design import designed
@@ -83,11 +84,11 @@ def response(known: Known, epsilon: float) -> ex.Mechanism:
 def least_epsilon(state: State, known: Known, points: float, progress: Progress) -> Figures:
     """The smallest limit at which so many people tell the shares to ± so many points."""
     if state.robust:
-        raise ex.errors.OptionError(
+        raise OptionError(
             "this works for shares that are taken as known", remedy="untick “These counts are a sample”"
         )
     if state.utility != "shares":
-        raise ex.errors.OptionError(
+        raise OptionError(
             "this works for shares", remedy="choose “the share of every answer” under what you want to know"
         )
     found = ex.planning.least_epsilon(
@@ -144,7 +145,7 @@ def privatize_sample(made: Made, text: str, allow_true_answers: bool = False) ->
     if len(words) == 1:
         words = [part.strip() for part in words[0].split(",") if part.strip()]
     if not 0 < len(words) <= MOST_SAMPLE:
-        raise ex.errors.ValuesError(
+        raise ValuesError(
             f"a sample must have between 1 and {MOST_SAMPLE} answers, got {len(words)}; give one a line"
         )
     named = {str(shown(label)): label for label in made.certified.inputs}

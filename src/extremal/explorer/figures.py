@@ -22,6 +22,7 @@ from extremal.auditing import text as audit_text
 from extremal.auditing.audit import disclosure
 from extremal.auditing.report import CERTAIN, matrix_picture, mechanism_report
 from extremal.auditing.text import sentence_case
+from extremal.errors import OptionError
 from extremal.estimation.promise import FIGURES
 from extremal.model.leakage import check_protected
 from extremal.model.purpose import Purpose
@@ -328,5 +329,5 @@ def _drawing(what: str, made: Made, curve: Tradeoff | None) -> Callable[[Axes], 
     if what == "prior":
         return made.prior.plot
     if curve is None:
-        raise ex.errors.OptionError("the figure of the trade-off must be given its curve")
+        raise OptionError("the figure of the trade-off must be given its curve")
     return lambda axes: _tradeoff_axes(made, curve, axes)

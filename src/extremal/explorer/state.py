@@ -13,6 +13,7 @@ import extremal as ex
 from extremal._common import checks
 from extremal.auditing.figures import plain
 from extremal.certification.certified import read_numbers
+from extremal.errors import FileError, OptionError, PriorError, SizeError
 from extremal.estimation.contrasts import purpose_named
 from extremal.model.purpose import Purpose
 from extremal.model.reading import Learned, Numbers, csv_rows, labelled, number, typed
@@ -67,17 +68,17 @@ class Known:
 def read_state(document: Any) -> State:
     """The state in a JSON document, if every member has its type."""
     if not isinstance(document, dict):
-        raise ex.errors.OptionError("a state must be an object")
+        raise OptionError("a state must be an object")
     known: dict[str, Any] = {}
     for name, kind in State.__annotations__.items():
         if name not in document:
             continue
         value = document[name]
         if isinstance(value, bool) != (kind == "bool") or not isinstance(value, TYPES[kind]):
-            raise ex.errors.OptionError(f"{name} must be {WORDS[kind]}, got {value!r:.60}")
+            raise OptionError(f"{name} must be {WORDS[kind]}, got {value!r:.60}")
         known[name] = float(value) if kind == "float" else value
     if "prior" not in known:
-        raise ex.errors.OptionError("a state must have a prior")
+        raise OptionError("a state must have a prior")
     state = State(**known)
     checks.choice(state.utility, "the purpose", [*PURPOSES, *MEASURES])
     checks.whole(state.people, "the number of people", least=1, most=10**9)
@@ -126,7 +127,7 @@ def learned(text: str, kind: str = "auto", pseudocount: float = 0.0) -> Learned:
     found = joint(read_numbers(text))
     size = len(found.numbers)
     if size > MOST_SYMBOLS:
-        raise ex.errors.SizeError(
+        raise SizeError(
             f"a question must have at most {MOST_SYMBOLS} answers in the explorer",
             given=size,
             remedy="merge rare answers, or use the library",
@@ -178,9 +179,7 @@ def read_upload(name: str, text: str, column: str | None = None, second: str | N
         return Upload(editor_text(labels, table.numbers), "auto", "JSON")
     lines = csv_rows(text)
     if not lines or "\0" in text:
-        raise ex.errors.FileError(
-            "the file must be CSV or JSON with a prior or a column of answers", given="neither"
-        )
+        raise FileError("the file must be CSV or JSON with a prior or a column of answers", given="neither")
     if column is None and (found := labelled(lines)) is not None:
         whole = [int(x) if x.is_integer() and x > 1 else x for x in found.numbers]
         return Upload(editor_text(found.labels or [], whole), "auto", "labels with numbers")
@@ -195,12 +194,12 @@ def read_upload(name: str, text: str, column: str | None = None, second: str | N
 def _count_column(name: str, rows: list[list[str]], column: str | None, second: str | None) -> Upload:
     columns = [cell.strip() for cell in rows[0]]
     if len(set(columns)) < len(columns):
-        raise ex.errors.FileError(
+        raise FileError(
             "the columns of a CSV file must have distinct names in its first line, got some twice"
         )
     for asked in (column, second):
         if asked is not None:
-            checks.label(asked, "the column", columns, error=ex.errors.FileError)
+            checks.label(asked, "the column", columns, error=FileError)
     cells = {
         head: [row[k].strip() if k < len(row) else "" for row in rows[1:]] for k, head in enumerate(columns)
     }
@@ -215,9 +214,9 @@ def _count_column(name: str, rows: list[list[str]], column: str | None, second: 
     counts = Counter(value for value in values if value)
     if len(counts) < 2:
         problem = f"column {chosen!r:.60} must hold at least 2 different answers"
-        raise ex.errors.PriorError(problem, given=len(counts))
+        raise PriorError(problem, given=len(counts))
     if len(counts) > MOST_SYMBOLS:
-        raise ex.errors.SizeError(
+        raise SizeError(
             f"a column must have at most {MOST_SYMBOLS} different answers, got {len(counts)} in {chosen!r:.60}; "
             "choose another column"
         )

@@ -24,6 +24,7 @@ from typing import Any
 import extremal as ex
 from extremal._common import checks
 from extremal._common.json import parse_json
+from extremal.errors import ExtremalError
 from extremal.optimization.curves import Tradeoff
 
 from . import compute, figures
@@ -64,7 +65,7 @@ class Worker:
             TASKS[checks.choice(document.get("task"), "the task", TASKS)](self, document)
         except Cancelled:
             self.send({"type": "cancelled"})
-        except ex.errors.ExtremalError as error:
+        except ExtremalError as error:
             self.send({"type": "error", "message": error.phrase(WORDS), "kind": type(error).__name__})
         except ImportError as error:
             self.send({"type": "error", "message": str(error), "kind": type(error).__name__})
@@ -240,7 +241,7 @@ def main() -> None:
         try:
             document = tasks.get(timeout=None if warm else 0.5)
         except queue.Empty:  # nobody waits: the time to load what larger alphabets need
-            with contextlib.suppress(ex.errors.ExtremalError):  # the first task will say what is wrong
+            with contextlib.suppress(ExtremalError):  # the first task will say what is wrong
                 warm_up()
             warm = True
             continue

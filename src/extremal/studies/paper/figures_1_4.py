@@ -18,7 +18,7 @@ from extremal.optimization.design import designed
 from extremal.theory import closed_form
 
 from ..._common.types import Floats
-from .panel import Panel, PaperCheck, close, erratum, fact, within
+from .panel import Panel, PaperCheck, close, distance, erratum, fact, same, within
 
 UNIFORM = ex.Prior.uniform(3)
 SKEWED = ex.Prior([0.5, 0.3, 0.2])
@@ -39,11 +39,7 @@ def figure_1a(seed: int) -> Panel:
             f"{left:.3f} before, {right:.3f} after",
             right < 0.9 * left or right > 1.1 * left,
         ),
-        within(
-            "Corollary 1 gives the optimal curve at every grid point",
-            float(np.abs(best - corollary).max()),
-            1e-12,
-        ),
+        same("Corollary 1 gives the optimal curve at every grid point", corollary, best),
     )
     return panel("1a", "P_X = (1/3, 1/3, 1/3)", table, checks, legend=(0.45, 0.6))
 
@@ -83,19 +79,16 @@ def best_vertices(prior: ex.Prior, rate: Floats) -> Floats:
 def common_checks(prior: ex.Prior, table: dict[str, Floats]) -> tuple[PaperCheck, ...]:
     """What the paper says of both panels."""
     rate, best, response = table["exp_epsilon"], table["optimal"], table["randomized_response"]
-    enumerated = best_vertices(prior, rate)
-    searched = within(
-        "vertex enumeration of M_3(ε) finds the same optimum at every grid point",
-        float(np.abs(best - enumerated).max()),
-        1e-9,
-    )
-    leak = max(
-        abs(ex.epsilon_pml(prior, ex.theory.randomized_response_for_pml(prior, math.log(c))) - math.log(c))
-        for c in rate
-    )
+    levels = [math.log(c) for c in rate]
+    leaks = [ex.epsilon_pml(prior, ex.theory.randomized_response_for_pml(prior, e)) for e in levels]
     return (
-        searched,
-        within("randomized response with ε_r(ε) leaks exactly ε at every grid point", leak, 1e-12),
+        same(
+            "vertex enumeration of M_3(ε) finds the same optimum at every grid point",
+            best,
+            best_vertices(prior, rate),
+            1e-9,
+        ),
+        same("randomized response with ε_r(ε) leaks exactly ε at every grid point", levels, leaks),
         fact(
             "the optimal mechanism is never below randomized response",
             "never",
@@ -284,19 +277,17 @@ def _checks(
 ) -> tuple[PaperCheck, ...]:
     optimal = closed_form.binary(prior, epsilon).matrix.T  # its two columns are the two optimal points
     found = corners[best]
-    apart = np.abs(found[:, None] - optimal[None]).max(axis=2)
-    from_text = np.abs(found[:, None] - np.array(stated)[None]).max(axis=2)
     active = bool(np.any((found == 0) | (found == 1)))
     says = bool(RATE * prior.probabilities[0] >= 1)
     return (
         within(
             "the best corners of the region are the columns of Theorem 2",
-            float(max(apart.min(axis=0).max(), apart.min(axis=1).max())),
+            distance(found, optimal),
             1e-12,
         ),
         within(
             "and the points of its proof, " + " and ".join(f"({x:.4g}, {y:.4g})" for x, y in stated),
-            float(max(from_text.min(axis=0).max(), from_text.min(axis=1).max())),
+            distance(found, np.array(stated)),
             1e-12,
         ),
         fact(

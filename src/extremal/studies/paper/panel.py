@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 import extremal as ex
 from extremal._common.frames import encode_table
@@ -71,6 +71,17 @@ def close(statement: str, stated: float, found: float, tolerance: float = 1e-12)
 def within(statement: str, worst: float, tolerance: float, what: str = "largest difference") -> PaperCheck:
     """A check that a largest difference, over many points, stays within the tolerance."""
     return PaperCheck(statement, "equal", f"{what} {worst:.1e}", f"{tolerance:.0e}", bool(worst <= tolerance))
+
+
+def same(statement: str, stated: ArrayLike, found: ArrayLike, tolerance: float = 1e-12) -> PaperCheck:
+    """A check that numbers, in the same order, are the stated ones."""
+    return within(statement, float(np.abs(np.subtract(stated, found)).max()), tolerance)
+
+
+def distance(one: NDArray[Any], other: NDArray[Any]) -> float:
+    """How far a row of either matrix is at most from the nearest row of the other."""
+    apart = np.abs(one[:, None] - other[None]).max(axis=2)
+    return float(max(apart.min(axis=0).max(), apart.min(axis=1).max()))
 
 
 def fact(statement: str, stated: str, found: str, passed: bool) -> PaperCheck:

@@ -116,7 +116,6 @@ def audit(
     made = _audit(read, prior)
     if page.report_file is not None:
         write_text(page.report_file, made.page(page.title, str(source)), output.overwrite)
-    output.table([] if output.target is None else made.rows())
     _give(made, made.audit, output, markdown)
     if page.report_file is not None and not output.as_json and not markdown:
         show.Console(to_stderr=output.target == "-").lines("", f"Page in {page.report_file}")
@@ -156,6 +155,7 @@ def _check(
 
 def _give(result: Result, found: ex.Audit | PairsAudit, output: Output, markdown: bool) -> None:
     if markdown:
+        output.write(result)
         print(show.visible(found.to_markdown()), end="")
     else:
         output.give(result)
@@ -228,7 +228,7 @@ class AuditResult:
         with progress("auditing"):
             return mechanism_report(self.prior, self.mechanism, title=title, source=name)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, Any]]:
         """A row for each report: how often it occurs, what it tells, and what it rules out."""
         return [
             {

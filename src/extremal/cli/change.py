@@ -71,7 +71,6 @@ def change(
         before, after = ([wave.get(person) for person in people] for wave in waves)
         found = ex.panels.change(mechanisms, before, after, confidence, intervals=intervals)
         result = ChangeResult(found, ex.panels.leakage(mechanisms, [m.prior for m in mechanisms]))
-    output.table(result.records())
     output.give(result)
 
 

@@ -106,7 +106,6 @@ def design(
     made = _design(known.priors, epsilon, search)
     with progress("certifying"):
         certified = ex.certify(made, allow_true_answers=allow_true_answers or output.target is None)
-    output.mechanism(certified)
     if people is None and source.data is not None:  # those of a census are not those who will be asked
         people = known.observations
     output.give(DesignResult(known, search.utility, made, certified, people, output.target))
@@ -316,7 +315,6 @@ def certify(
 
             alone("a list", prior=prior, epsilon=epsilon)
             check_protected(found.doubt, allow_true_answers)
-            output.mechanism(found)
             output.give(ListResult(found, output.target))
             return
         with progress("proving"):
@@ -329,7 +327,6 @@ def certify(
             check_protected(certified.doubt, allow_true_answers)
     except CertificationError as error:
         raise CheckFailed(message_of(error)) from None
-    output.mechanism(certified)
     output.give(CertifyResult(certified, output.target))
 
 

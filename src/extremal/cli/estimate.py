@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import extremal as ex
 from extremal.errors import FileError, OptionError, ValuesError
@@ -18,6 +18,7 @@ from .inputs import (
     chosen_columns,
     file_or_stdin,
     load_mechanisms,
+    named,
     named_label,
     read_mechanism,
     report_counts,
@@ -25,6 +26,9 @@ from .inputs import (
 )
 from .output import Output, progress
 from .stored import Beside, estimate_store
+
+if TYPE_CHECKING:
+    from extremal.draw.keys import Columns
 
 Found = Any  # an Estimate, or a GroupedEstimate with --by
 
@@ -160,8 +164,7 @@ def estimate(
             )
         _check_store_options(reports, more)
         beside = Beside(groups, people.sample(), top)
-        stored = estimate_store(sources[0], question, beside, how.given(), more.stages)
-        return output.judge(stored, stored.records())
+        return output.judge(estimate_store(sources[0], question, beside, how.given(), more.stages))
     mechanisms = reports.mechanism or []
     if not mechanisms:
         _check_exists(sources[0])
@@ -195,9 +198,9 @@ def estimate(
             for number, (source, pair) in enumerate(zip(sources, pairs, strict=True), 1):
                 title = f"Stage {number}, {source}"
                 each[title] = _estimate([pair], chosen, groups, people, how).table
-        tables = _tables(found, certified[0], chosen, more)
-        result = EstimateResult(found, tables, _bounds(found, more.safe), each)
-    output.judge(result, found.table.records())
+        also = _also(found, certified[0], chosen, more)
+        result = EstimateResult(found, *also, _bounds(found, more.safe), each)
+    output.judge(result)
 
 
 def _check_exists(source: str) -> None:
@@ -229,22 +232,21 @@ def _check_store_options(reports: ReportOptions, more: ExtraOptions) -> None:
 def _reports(
     source: str,
     certified: ex.Certified,
-    chosen: str | tuple[str, ...] | None,
+    chosen: Columns | None,
     groups: list[str] | None,
     reports: ReportOptions,
     people: options.SampleOptions,
 ) -> Any:
     """How often each report stands in a file, or the columns that groups and a sample need."""
-    missing, reading = reports.missing or "refuse", options.DataOptions(reports.format, reports.delimiter)
-    sample = people.sample()
+    missing, sample = reports.missing or "refuse", people.sample()
     if not groups and sample is None:
-        return report_counts(source, chosen, certified, reading, missing)
+        return report_counts(source, chosen, certified, reports, missing)
     from extremal.estimation.sample import read_table
     from extremal.release.files.source import only_column, open_data
 
     check_columns(chosen, certified)
-    with file_or_stdin(source, reading.format) as (path, format):
-        kind: Any = {"format": format, "delimiter": reading.delimiter}
+    with file_or_stdin(source, reports.format) as (path, format):
+        kind: Any = {"format": format, "delimiter": reports.delimiter}
         check_numbers(path, **kind, drew=[certified])
         column: Any = chosen or only_column(open_data(path, [], **kind))
         more = [*(groups or []), *(() if sample is None else sample.names)]
@@ -268,7 +270,7 @@ def _check_list_options(
 
 def _estimate(
     pairs: list[tuple[ex.Certified, Any]],
-    chosen: str | tuple[str, ...] | None,
+    chosen: Columns | None,
     groups: list[str] | None,
     people: options.SampleOptions,
     how: IntervalOptions,
@@ -283,24 +285,20 @@ def _estimate(
     return ex.estimate(*given, **more)
 
 
-def _tables(
-    found: Found, certified: ex.Certified, chosen: str | tuple[str, ...] | None, more: ExtraOptions
-) -> dict[str, show.IntervalTable]:
-    """What was asked for beside the shares, by its title."""
-    tables = {}
-    if isinstance(chosen, tuple):
-        for k, name in enumerate(chosen):
-            members: dict[str, list[Any]] = {}
-            for label in found.labels:
-                members.setdefault(str(label[k]), []).append(label)
-            tables[f"Column {show.name_of(name)} alone"] = found.group(members)
-    if more.group:
-        sums = found.group(dict(_group(certified, text) for text in more.group))
-        tables[sums.title] = sums
-    if more.mean or more.scores is not None:
-        means = found.mean(None if more.scores is None else _scores(more.scores))
-        tables[means.title] = means
-    return tables
+def _also(
+    found: Found, certified: ex.Certified, chosen: Columns | None, more: ExtraOptions
+) -> tuple[dict[str, Any], Any, Any]:
+    """What was asked for beside the shares: the shares of each column alone, those of groups, and the mean."""
+    columns = {}
+    for k, name in enumerate(chosen if isinstance(chosen, tuple) else ()):
+        members: dict[str, list[Any]] = {}
+        for label in found.labels:
+            members.setdefault(str(label[k]), []).append(label)
+        columns[show.name_of(name)] = found.group(members)
+    sums = found.group(dict(_group(certified, text) for text in more.group)) if more.group else None
+    if not more.mean and more.scores is None:
+        return columns, sums, None
+    return columns, sums, found.mean(None if more.scores is None else _scores(more.scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -308,9 +306,15 @@ class EstimateResult:
     """Shares, and what was asked for beside them."""
 
     found: Found
-    tables: dict[str, show.IntervalTable]
+    columns: dict[str, show.IntervalTable]
+    groups: show.IntervalTable | None
+    mean: show.IntervalTable | None
     bounds: ex.compliance.ShareBounds | None
     stages: dict[str, show.IntervalTable]  # of several, what each tells by itself
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of the shares."""
+        return list(self.found.table.records())
 
     def notes(self) -> list[str]:
         """What holds of the intervals, and what is wrong with the reports."""
@@ -327,15 +331,11 @@ class EstimateResult:
         facts = {**found.to_dict(), "labels": list(found.labels), "shares": found.shares.tolist()}
         facts |= {"lower": found.lower.tolist(), "upper": found.upper.tolist()}
         facts["warnings"] = [*self.warnings(), *advice.estimated(found)]
-        named = {title: table.to_dict() for title, table in self.tables.items()}
-        columns = {title[7:-6]: table for title, table in named.items() if title.startswith("Column ")}
-        means = [table for title, table in named.items() if title.startswith("mean")]
-        sums = [table for title, table in named.items() if not title.startswith(("Column ", "mean"))]
-        if columns:
-            facts["columns"] = columns
-        facts["groups"] = sums[0] if sums else None
-        if means:
-            facts["mean"] = means[0]
+        if self.columns:
+            facts["columns"] = {name: table.to_dict() for name, table in self.columns.items()}
+        facts["groups"] = None if self.groups is None else self.groups.to_dict()
+        if self.mean is not None:
+            facts["mean"] = self.mean.to_dict()
         if self.stages:
             facts["stage_by_stage"] = [table.to_dict() for table in self.stages.values()]
         return facts if self.bounds is None else {**facts, "bounds": self.bounds.rows()}
@@ -348,16 +348,16 @@ class EstimateResult:
         out.interval_rows(self.found.table)
         out.warn(*advice.estimated(self.found))
         out.say(*[note for note in notes if note not in warnings])
-        out.tables({**self.tables, **self.stages})
+        out.tables({f"Column {name} alone": table for name, table in self.columns.items()})
+        out.tables({table.title: table for table in (self.groups, self.mean) if table is not None})
+        out.tables(self.stages)
         if self.bounds is not None:
             out.heading("People who do not comply")
             out.say(*str(self.bounds).splitlines())
 
 
 def _group(certified: ex.Certified, text: str) -> tuple[str, list[Any]]:
-    name, equals, members = text.partition("=")
-    if not equals or not name:
-        raise ValuesError("a group must be like NAME=A,B with labels of the mechanism", given=f"{text!r:.60}")
+    name, members = named(text, "a group must be like NAME=A,B with labels of the mechanism")
     return name, [named_label(certified.inputs, member) for member in split_labels(members)]
 
 
@@ -377,10 +377,8 @@ def _scores(text: str) -> dict[str, float]:
 
 def _label_number(text: str, wanted: str) -> tuple[str, float]:
     """The label and the number of a text like never=0.1."""
-    label, equals, value = text.rpartition("=")
+    label, value = named(text, wanted, last=True)
     try:
-        if equals and label:
-            return label, float(value)
+        return label, float(value)
     except ValueError:
-        pass
-    raise ValuesError(wanted, given=f"{text!r:.60}")
+        raise ValuesError(wanted, given=f"{text!r:.60}") from None

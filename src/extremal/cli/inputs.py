@@ -10,16 +10,36 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import extremal as ex
 from extremal._common.files import open_file, read_bytes, utf8_text
-from extremal.errors import ExtremalError, FileError, FormatError, KeyingError, OptionError, PriorError
+from extremal.errors import (
+    ExtremalError,
+    FileError,
+    FormatError,
+    KeyingError,
+    OptionError,
+    PriorError,
+    ValuesError,
+)
 from extremal.model.reading import Learned, Numbers, number, read_counts, read_json, read_range, split_labels
 
 from .failure import WORDS
-from .options import DataOptions, KeyOptions, LearnOptions, PriorOptions, only_with, other_than
+from .options import (
+    DataOptions,
+    KeyOptions,
+    LearnOptions,
+    PriorOptions,
+    Reading,
+    given,
+    only_with,
+    other_than,
+)
 from .output import progress
+
+if TYPE_CHECKING:
+    from extremal.draw.keys import Columns
 
 PAIRS = {  # what reports and their mechanisms look like
     "FILE": "stage1.csv stage2.csv --mechanism m1.json --mechanism m2.json",
@@ -56,7 +76,7 @@ def learn(source: PriorOptions, otherwise: str | None = None) -> Learned:
         return Learned(numbers if names is None else Numbers(names, numbers.numbers), False)
     if source.data is not None:
         chosen = chosen_columns(source.column, source.columns)
-        counts = _counted(source.data, chosen, DataOptions(source.format, source.delimiter), source.missing)
+        counts = _counted(source.data, chosen, source, source.missing)
     else:
         content = read_text(str(source.counts))
         with naming(str(source.counts)):
@@ -80,39 +100,27 @@ def origin(source: PriorOptions, observations: int | None) -> str:
 
 def learn_from_reports(source: PriorOptions, how: LearnOptions, confidence: float) -> ex.PriorSet:
     """The set of priors that reports leave open, of one stage or of several."""
-    taken: dict[str, object] = {
-        "--prior": source.prior,
-        "--data": source.data,
-        "--counts": source.counts,
-        "--labels": source.labels,
-        "--pseudocount": other_than(0, source.pseudocount),
-    }
-    if wrong := [option for option, value in taken.items() if value is not None]:
+    if wrong := list(given(source, "column", "columns", "missing", "format", "delimiter")):
         raise PriorError(
-            f"--from-reports and {wrong[0]} must not be combined",
+            f"--from-reports and --{wrong[0]} must not be combined",
             remedy="leave one of them out: reports tell the prior, their mechanism names the answers",
         )
     files, chosen = how.from_reports or [], chosen_columns(source.column, source.columns)
-    reading, pairs = DataOptions(source.format, source.delimiter), []
     mechanisms = load_mechanisms(files, how.mechanism or [], "--from-reports")
-    for path, certified in zip(files, mechanisms, strict=True):
-        pairs.append((certified, report_counts(path, chosen, certified, reading, source.missing)))
+    pairs = [
+        (certified, report_counts(path, chosen, certified, source, source.missing))
+        for path, certified in zip(files, mechanisms, strict=True)
+    ]
     ranges: dict[Any, tuple[float, float]] = {}
     for text in how.between or []:
-        label, ends = _range(text, pairs[0][0].inputs)
+        name, ends = named(text, '--between must be like "yes=1% to 40%"', PriorError, last=True)
+        label = named_label(pairs[0][0].inputs, name)
         if label in ranges:
             raise PriorError("--between must name every answer once", given=f"{text!r:.60} again")
-        ranges[label] = ends
-    given: Any = {"forged": how.forged, "drift": how.drift, "between": ranges or None}
+        ranges[label] = read_range(ends)
+    assumed: Any = {"forged": how.forged, "drift": how.drift, "between": ranges or None}
     with progress("learning the prior"):
-        return ex.PriorSet.from_reports(pairs, confidence=confidence, **given)
-
-
-def _range(text: str, labels: tuple[Any, ...]) -> tuple[Any, tuple[float, float]]:
-    name, equals, ends = text.rpartition("=")
-    if not equals or not name:
-        raise PriorError('--between must be like "yes=1% to 40%"', given=f"{text!r:.60}")
-    return named_label(labels, name), read_range(ends)
+        return ex.PriorSet.from_reports(pairs, confidence=confidence, **assumed)
 
 
 def load_mechanisms(files: list[str], mechanisms: list[str], what: str = "FILE") -> list[ex.Certified]:
@@ -142,9 +150,7 @@ def _file(path: str) -> Any:
     return found.st_dev, found.st_ino
 
 
-def _counted(
-    path: str, column: str | tuple[str, ...] | None, reading: DataOptions, missing: str
-) -> dict[Any, Any]:
+def _counted(path: str, column: Columns | None, reading: Reading, missing: str) -> dict[Any, Any]:
     """How often each value stands in a column of a file, or each combination in several columns."""
     from extremal.release.files.source import read_counts
 
@@ -155,7 +161,7 @@ def _counted(
         )
 
 
-def chosen_columns(column: str | None, columns: str | None) -> str | tuple[str, ...] | None:
+def chosen_columns(column: str | None, columns: str | None) -> Columns | None:
     """The column, or the columns together, that were asked for."""
     if columns is None:
         return column
@@ -245,7 +251,7 @@ def the_certified(found: object, path: str) -> ex.Certified:
     return found
 
 
-def check_columns(chosen: str | tuple[str, ...] | None, certified: ex.Certified) -> None:
+def check_columns(chosen: Columns | None, certified: ex.Certified) -> None:
     """Refuse a mechanism for several columns together where one is named, and the other way round."""
     labels = (*certified.inputs, *certified.outputs)
     widths = {len(label) if isinstance(label, tuple) else 1 for label in labels}
@@ -264,9 +270,9 @@ def check_columns(chosen: str | tuple[str, ...] | None, certified: ex.Certified)
 
 def report_counts(
     path: str,
-    column: str | tuple[str, ...] | None,
+    column: Columns | None,
     certified: ex.Certified,
-    reading: DataOptions,
+    reading: Reading,
     missing: str,
 ) -> dict[Any, int]:
     """How often each report stands in a column of a file, or each combination in several columns."""
@@ -401,6 +407,16 @@ def renamed(prior: ex.Prior, inputs: tuple[Any, ...]) -> ex.Prior:
     return ex.Prior(prior.probabilities, inputs) if numbered and prior.size == len(inputs) else prior
 
 
+def named(
+    text: str, wanted: str, error: type[ExtremalError] = ValuesError, last: bool = False
+) -> tuple[str, str]:
+    """What stands before and after the equals sign of a text like NAME=A,B: the first one, or the last."""
+    name, equals, value = text.rpartition("=") if last else text.partition("=")
+    if not equals or not name or not value:
+        raise error(wanted, given=f"{text!r:.60}")
+    return name, value
+
+
 def named_label(labels: tuple[Any, ...], text: str) -> Any:
     """The label that a text stands for: itself, else one that is written like it."""
     return next((label for label in labels if str(label) == text), text)
@@ -425,11 +441,10 @@ def load_keyed(drawing: KeyOptions) -> ex.Keyed | None:
     """What makes draws repeat themselves, if a key was given; ids and an occasion are of no use without one."""
     if drawing.key_file is not None:
         return ex.Keyed(_load_key(drawing.key_file), drawing.id_column, drawing.occasion)
-    for option, given in (("--occasion", drawing.occasion), ("--id-column", drawing.id_column)):
-        if given is not None:
-            raise KeyingError(
-                f"{option} must come with a key",
-                given="it alone: without a key every draw is a new one",
-                remedy="leave it out, or give --key-file FILE as well",
-            )
+    for option in reversed(given(drawing)):
+        raise KeyingError(
+            f"--{option.replace('_', '-')} must come with a key",
+            given="it alone: without a key every draw is a new one",
+            remedy="leave it out, or give --key-file FILE as well",
+        )
     return None

@@ -20,7 +20,7 @@ from extremal.model.reading import split_labels
 
 from . import advice, options, show
 from .failure import CheckFailed
-from .inputs import file_or_stdin, load_keyed, naming, read_text
+from .inputs import file_or_stdin, load_keyed, named, naming, read_text
 from .output import MechanismOutput, Output, check_table, progress, write_table
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ def design_list(
     with progress("designing"):
         made = ex.large.windows(read.labels if prior is None else prior, epsilon)
     check_protected(made.doubt, allowed or output.target is None)
-    output.mechanism(made)
     output.give(ListResult(made, output.target))
     if output.target is None and not output.as_json:
         show.Console().facts("", "Nothing was written; keep the list with -o list.json")
@@ -60,19 +59,19 @@ def design_list(
 class ListResult:
     """What reports on a list are, and what they tell about one answer."""
 
-    windows: Windows
+    certified: Windows
     target: str | None = None
     answer: Any = None  # the most common one, if None
 
     def __post_init__(self) -> None:
-        if self.answer is not None and self.answer not in (names := {str(x) for x in self.windows.labels}):
+        if self.answer is not None and self.answer not in (names := {str(x) for x in self.certified.labels}):
             raise OptionError(
                 "--answer must be one of the list", given=self.answer, remedy=_near(self.answer, names)
             )
 
     def facts(self) -> dict[str, Any]:
         """All of it, for programs."""
-        w, (own, other) = self.windows, self.windows.supports
+        w, (own, other) = self.certified, self.certified.supports
         return {
             "answers": w.answers,
             "epsilon": w.epsilon,
@@ -96,20 +95,20 @@ class ListResult:
 
     def warnings(self) -> list[str]:
         """What a person must know first."""
-        return advice.disclosure(self.windows)
+        return advice.disclosure(self.certified)
 
     @property
     def one(self) -> tuple[Any, float]:
         """An answer and its share: the one that was asked for, or the most common one."""
-        assert self.windows.prior is not None
-        shares = self.windows.prior.probabilities
-        names = [str(x) for x in self.windows.labels]
+        assert self.certified.prior is not None
+        shares = self.certified.prior.probabilities
+        names = [str(x) for x in self.certified.labels]
         k = int(shares.argmax()) if self.answer is None else names.index(self.answer)
-        return self.windows.labels[k], float(shares[k])
+        return self.certified.labels[k], float(shares[k])
 
     def after(self) -> list[float]:
         """The least and the largest share of that answer after a report, over all reports; bounds."""
-        w, share = self.windows, self.one[1]
+        w, share = self.certified, self.one[1]
         assert w.prior is not None
         heavy = math.fsum(np.sort(w.prior.probabilities)[::-1][: w.size])
         least = share * w.outside / (w.outside + (w.inside + 1 - w.outside) * heavy)
@@ -117,7 +116,7 @@ class ListResult:
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
-        w, (own, other) = self.windows, self.windows.supports
+        w, (own, other) = self.certified, self.certified.supports
         out.warn(*self.warnings())
         out.heading(f"A list of {w.answers:,} answers")
         whom = "for someone who knows only how common each answer is"
@@ -138,7 +137,7 @@ class ListResult:
 
     def words(self) -> list[str]:
         """What a report says about one answer."""
-        w = self.windows
+        w = self.certified
         if w.prior is None:
             odds = math.exp(w.ldp_epsilon) if w.ldp_epsilon < 700 else math.inf
             after = [p * odds / (1 - p + p * odds) if math.isfinite(odds) else 1.0 for p in GUESSES]
@@ -328,30 +327,28 @@ def estimate_list(
         if groups:
             tables.append(ex.large.estimate_groups(windows, values, groups, level))
     made = ListEstimated(tables, top is not None)
-    output.judge(made, made.records())
+    output.judge(made)
 
 
 def _groups(windows: Windows, more: Any) -> dict[str, list[Any]]:
     """The answers of each group that was asked for."""
-    named: dict[str, list[str]] = {}
+    wanted: dict[str, list[str]] = {}
     if more.groups is not None:
         text = read_text(more.groups)
         with naming(more.groups):
-            named = read_answers(text).groups
-        if not named:
+            wanted = read_answers(text).groups
+        if not wanted:
             raise OptionError("--groups must name a file with a column group", given=more.groups)
     for text in more.group or ():
-        name, equals, members = text.partition("=")
-        if not equals or not name:
-            raise ValuesError("a group must be like NAME=A,B with answers of the list", given=f"{text!r:.60}")
-        named[name] = split_labels(members)
-    if not named:
+        name, members = named(text, "a group must be like NAME=A,B with answers of the list")
+        wanted[name] = split_labels(members)
+    if not wanted:
         return {}
     numbers = {plain(str(label)): k for k, label in enumerate(windows.labels)}
     option = "--groups" if more.groups is not None else "--group"
     return {
         name: [windows.labels[_number(numbers, label, option)] for label in members]
-        for name, members in named.items()
+        for name, members in wanted.items()
     }
 
 

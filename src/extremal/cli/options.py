@@ -52,7 +52,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, Protocol, get_args, get_origin
 
 import typer
 
@@ -125,6 +125,18 @@ class LearnOptions:
     forged: float = 0.0
     drift: float = 0.05
     between: list[str] | None = None
+
+
+class Reading(Protocol):
+    """Options that say how a file is read."""
+
+    @property
+    def format(self) -> Format:
+        """Its format."""
+
+    @property
+    def delimiter(self) -> str | None:
+        """That of a CSV file."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-import extremal as ex
 from extremal._common import files
 from extremal.errors import FileError
 
@@ -45,6 +44,14 @@ class Judged(Result, Protocol):
         """What is wrong."""
 
 
+def answer(result: Result, as_json: bool, aside: bool = False) -> None:
+    """Print a result: text aside goes to standard error, because something else has standard output."""
+    if as_json:
+        show.print_json(result.facts())
+    else:
+        result.tell(show.Console(aside))
+
+
 @dataclass(frozen=True)
 class Output:
     """Where a result goes, and the table that it has."""
@@ -57,25 +64,23 @@ class Output:
     def check(self, *inputs: str | None) -> None:
         """Refuse what cannot be written, or would replace one of the inputs, before any work is done."""
         check_target(self.target, self.overwrite, self.as_json, inputs)
-        check_table(self.target)
+        if self.holds == "Table":
+            check_table(self.target)
 
-    def table(self, records: Records) -> None:
-        """Write the table, if a target was given."""
-        write_table(records, self.target, self.overwrite)
+    def write(self, result: Any) -> None:
+        """Write the table of a result, if a target was given."""
+        if self.target is not None:
+            write_table(result.records(), self.target, self.overwrite)
 
     def give(self, result: Result) -> None:
-        """Print the result."""
-        if self.as_json:
-            show.print_json(result.facts())
-            return
-        out = show.Console(to_stderr=self.target == "-")
-        result.tell(out)
-        if self.target is not None and self.target != "-":
-            out.lines("", f"{self.holds} in {self.target}")
+        """Write what belongs into a file, and print the result."""
+        self.write(result)
+        answer(result, self.as_json, self.target == "-")
+        if self.target not in (None, "-") and not self.as_json:
+            show.Console().lines("", f"{self.holds} in {self.target}")
 
-    def judge(self, result: Judged, records: Records) -> None:
-        """Write the table and print the result; exit status 1 if it warns, which has been said then."""
-        self.table(records)
+    def judge(self, result: Judged) -> None:
+        """The same, with exit status 1 if the result warns, which has been said then."""
         self.give(result)
         if result.warnings():
             raise CheckFailed("")
@@ -93,14 +98,10 @@ class MechanismOutput(Output):
 
     holds: ClassVar[str] = "Certified mechanism"
 
-    def check(self, *inputs: str | None) -> None:
-        """Refuse what cannot be written, or would replace one of the inputs, before any work is done."""
-        check_target(self.target, self.overwrite, self.as_json, inputs)
-
-    def mechanism(self, certified: ex.Certified | ex.large.Windows) -> None:
-        """Write the mechanism file, if a target was given."""
+    def write(self, result: Any) -> None:
+        """Write the mechanism file of a result, if a target was given."""
         if self.target is not None:
-            write_text(self.target, certified.to_json(), self.overwrite)
+            write_text(self.target, result.certified.to_json(), self.overwrite)
 
 
 def taken_twice(given: str) -> FileError:
@@ -162,10 +163,8 @@ def write_text(target: str, text: str, overwrite: bool, mode: int = 0o644) -> No
     write_bytes(target, text.encode("utf-8"), overwrite, mode)
 
 
-def write_table(records: Records, target: str | None, overwrite: bool, mode: int = 0o644) -> None:
+def write_table(records: Records, target: str, overwrite: bool, mode: int = 0o644) -> None:
     """The table as CSV, Parquet or JSON, by the name of the target; CSV on standard output."""
-    if target is None:
-        return
     from extremal._common.frames import encode_table, table_kind
 
     kind = "csv" if target == "-" else table_kind(target)

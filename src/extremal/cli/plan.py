@@ -126,8 +126,6 @@ def plan(
             drawn = None if picture is None else ex.planning.precision(prior, confidence=confidence)
         planned = PlanResult(found, drawn=drawn, picture=picture)
     planned.draw(output.overwrite)
-    if planned.found is not None:
-        output.table(planned.records())
     output.give(planned)
 
 

@@ -21,9 +21,10 @@ from .inputs import (
     read_mechanism,
     the_certified,
 )
-from .output import Output, check_own_files, check_table, check_target, progress, write_table
+from .output import answer, check_own_files, check_table, check_target, progress, write_table
 
 if TYPE_CHECKING:
+    from extremal.draw.keys import Columns
     from extremal.release.files.source import Data
 
     Jobs = dict[Any, Any]  # mechanisms, or a list
@@ -145,7 +146,7 @@ def privatize(
 def _told(result: PrivatizeResult, as_json: bool) -> None:
     # For the person who runs this alone, so never on standard output, which may be passed on.
     show.Console(to_stderr=True).warn(*result.done.notes)
-    Output("-" if result.target == "-" else None, as_json=as_json).give(result)
+    answer(result, as_json, result.target == "-")
 
 
 def _ledger(given: str | None, key_file: str | None) -> str | None:
@@ -197,7 +198,7 @@ def _instead(jobs: Jobs, label: str | None) -> dict[Any, Any] | None:
     return None if label is None else {name: named_label(c.inputs, label) for name, c in jobs.items()}
 
 
-def _name(column: str | tuple[str, ...]) -> str:
+def _name(column: Columns) -> str:
     """A column, or several together, in JSON."""
     return column if isinstance(column, str) else ",".join(column)
 

@@ -11,7 +11,7 @@ from extremal.errors import OptionError
 from extremal.model.reading import split_labels
 
 from . import options, show
-from .inputs import check_numbers, file_or_stdin, load_mechanism
+from .inputs import check_numbers, file_or_stdin, load_mechanism, named
 from .output import Output, progress
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def regress(
     with progress("effects and tests"):
         more = {"shares": found.shares(), "effects": found.effects()} if effects else {}
         result = RegressResult(found, more, found.tests() if tests else None)
-    output.judge(result, found.records())
+    output.judge(result)
 
 
 def _mechanisms(given: list[str]) -> Any:
@@ -127,12 +127,8 @@ def _mechanisms(given: list[str]) -> Any:
         return load_mechanism(given[0])
     found: dict[Any, ex.Certified] = {}
     for text in given:
-        names, equals, path = text.partition("=")
-        if not equals or not names or not path:
-            raise OptionError(
-                "with several private columns, every --mechanism must be like COLUMN=FILE",
-                given=f"{text!r:.60}",
-            )
+        several = "with several private columns, every --mechanism must be like COLUMN=FILE"
+        names, path = named(text, several, OptionError)
         columns = tuple(split_labels(names))
         found[columns if len(columns) > 1 else columns[0]] = load_mechanism(path)
     return found
@@ -145,6 +141,10 @@ class RegressResult:
     found: ex.Regression
     more: dict[str, FigureTable]
     tests: Any
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each coefficient."""
+        return self.found.records()
 
     def warnings(self) -> list[str]:
         """Why the model must not be trusted."""

@@ -24,7 +24,8 @@ from extremal.errors import ExtremalError, FileError, OptionError, SurveyError
 from extremal.model.reading import number, split_labels
 
 from . import show
-from .output import Output, check_own_files, check_target, progress, write_text
+from .inputs import named
+from .output import answer, check_own_files, check_target, progress, write_text
 
 if TYPE_CHECKING:
     from extremal.collection.published import Published
@@ -339,10 +340,11 @@ def import_form(
 
 
 def _shares(text: str) -> tuple[str, list[float]]:
-    name, equals, values = text.partition("=")
-    shares = [number(value) for value in split_labels(values)] if equals else []
-    if not shares or None in shares:
-        raise OptionError("--share must be like visits=50%,30%,20%", given=f"{text!r:.60}")
+    wanted = "--share must be like visits=50%,30%,20%"
+    name, values = named(text, wanted, OptionError)
+    shares = [number(value) for value in split_labels(values)]
+    if None in shares:
+        raise OptionError(wanted, given=f"{text!r:.60}")
     return name, [float(x) for x in shares if x is not None]
 
 
@@ -413,7 +415,7 @@ def rehearse(
             if not serve:
                 store.finish()
             found = results(store)
-        Output(as_json=as_json).give(Rehearsed(found, count))
+        answer(Rehearsed(found, count), as_json)
         if serve:
             Serving(port=port).serve(copy, place)
 

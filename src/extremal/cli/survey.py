@@ -197,9 +197,8 @@ def check(survey: str, *, output: Output) -> None:
         *left_over(read),
     )
     findings = replace(findings, warnings=(*short, *findings.warnings, *more))
-    checked = Checked(published, findings, people, page_of(published, "reports").digest, found, short)
-    output.table(checked.records())
-    output.give(checked)
+    digest = page_of(published, "reports").digest
+    output.give(Checked(published, findings, people, digest, found, short))
 
 
 def texts(*, output: str, language: str = "en", overwrite: bool = False) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from . import advice, show
 from .failure import CheckFailed
-from .output import Output, check_folder, progress
+from .output import answer, check_folder, progress
 
 if TYPE_CHECKING:
     from extremal.studies.demo.run import Demo
@@ -48,7 +48,7 @@ def demo(
     check_folder(output)
     with progress("demo:") as bar:
         done, report = make(output, epsilon, progress=bar)
-    Output(as_json=as_json).give(DemoResult(done, report))
+    answer(DemoResult(done, report), as_json)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ def reproduce(
     check_folder(output)
     with progress("reproducing") as bar:
         done = run(output, figure, SEED if seed is None else seed, bar)
-    Output(as_json=as_json).give(ReproduceResult(done))
+    answer(ReproduceResult(done), as_json)
     if not done.passed:
         raise CheckFailed("")
 

@@ -11,7 +11,7 @@ from extremal.errors import EpsilonError, ExtremalError, FileError, OptionError
 
 from . import options, show
 from .inputs import learn
-from .output import Output, check_table, check_target, progress, write_text
+from .output import Output, check_table, progress, write_text
 
 MOST_POINTS, USUAL_POINTS = 1000, 12
 
@@ -35,9 +35,17 @@ class CurveOutput(Output):
 
     def check(self, *inputs: str | None) -> None:
         """Refuse what cannot be written, or would replace one of the inputs, before any work is done."""
-        check_target(self.target, self.overwrite, self.as_json, inputs)
+        super().check(*inputs)
         if not self.picture:
             check_table(self.target)
+
+    def write(self, result: Any) -> None:
+        """Write the picture or the table, if a target was given."""
+        if not self.picture:
+            return super().write(result)
+        from extremal.auditing import pictures
+
+        write_text(str(self.target), pictures.curve(result.curve) + "\n", self.overwrite)
 
 
 def tradeoff(
@@ -98,14 +106,9 @@ def tradeoff(
             "region_edges": prior.region_edges.tolist(),
         }
         result = TradeoffResult(curve, utility, about, prior, output.target)
-        if output.picture:
-            from extremal.auditing import pictures
-
-            write_text(str(output.target), pictures.curve(curve) + "\n", output.overwrite)
-    if not output.picture:
-        output.table(result.curve.rows())
-    if output.target != "-":
-        output.give(result)
+    if output.target == "-":
+        return output.write(result)
+    output.give(result)
 
 
 def _numbers(text: str, error: ExtremalError) -> list[float]:
@@ -151,9 +154,13 @@ class CurveResult:
     prior: ex.Prior
     target: str | None
 
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each point."""
+        return list(self.curve.rows())
+
     def facts(self) -> dict[str, Any]:
         """All of it, for programs."""
-        points = {"prior": show.prior_dict(self.prior), "points": self.curve.rows(), "file": self.target}
+        points = {"prior": show.prior_dict(self.prior), "points": self.records(), "file": self.target}
         return {"utility": self.utility, **self.about, **points}
 
 
@@ -176,7 +183,7 @@ class TradeoffResult(CurveResult):
                 out.bar(row["optimal"] / top),
                 row["method"],
             )
-            for row in self.curve.rows()
+            for row in self.records()
         ]
         head = ("epsilon", "optimal", "rand. resp.", "gain", "optimal, of the ceiling", "method")
         out.table(head, cells, (4, 5))
@@ -202,7 +209,7 @@ class SamplesResult(CurveResult):
                 f"{row['upper_bound']:.6f}",
                 out.bar(row["of_known"]),
             )
-            for row in self.curve.rows()
+            for row in self.records()
         ]
         head = ("observations", "optimal", "at most", "of the known prior's")
         out.table(head, cells, (3,))

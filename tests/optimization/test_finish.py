@@ -1,5 +1,6 @@
 """A bound below what was attained stops a design; one that rounding put there does not."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -52,3 +53,12 @@ def test_a_solver_with_a_wrong_bound_is_found_out(monkeypatch, module, solver, p
     monkeypatch.setattr(module, solver, lowered(getattr(module, solver)))
     with pytest.raises(ProofError):
         ex.design(prior, 0.5, utility)
+
+
+def test_a_printed_value_never_exceeds_the_bound_beside_it():
+    prior = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
+    for purpose in (ex.shares, ex.mean([0, 1, 5]), ex.mutual_information):
+        for epsilon in np.linspace(0.05, 1.6, 32):
+            said = str(ex.design(prior, epsilon, purpose))
+            value, bound = re.findall(r"(?:efficiency|information|at most) ([\d.e-]+)", said)
+            assert float(value) <= float(bound)

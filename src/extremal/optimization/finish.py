@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from .._common.types import Axes, same
+from .._common.words import counted
 from ..model.blocks import BlockMechanism
 from ..model.leakage import Doubt, doubt
 from ..model.levels import PML, Notion
@@ -193,9 +194,9 @@ class Design(AnyDesign):
             proof = "no upper bound is known for this utility, so nothing is proven"
         else:
             short = "" if self.proven else ", more than the tolerance"
-            proof = f"at most {self.upper_bound:.9g} is possible (gap {self.gap:.1e}{short})"
+            proof = f"at most {self._number(self.upper_bound)} is possible (gap {self.gap:.1e}{short})"
         stats = self.stats
-        work = f", {stats.columns} columns in {stats.rounds} rounds" if stats.columns else ""
+        work = f", {stats.columns} columns in {counted(stats.rounds, 'round')}" if stats.columns else ""
         return "\n".join(
             (
                 *(
@@ -210,14 +211,18 @@ class Design(AnyDesign):
             )
         )
 
+    def _number(self, worth: float) -> str:
+        """Value and bound in equally many digits: rounded apart, the bound may seem to be the smaller one."""
+        return f"{worth:.6g}" if isinstance(self.utility, Purpose) else f"{worth:.9g}"
+
     @property
     def _worth(self) -> str:
         if not isinstance(self.utility, Purpose):
-            return f"{self.utility.name} {self.value:.9g}"
+            return f"{self.utility.name} {self._number(self.value)}"
         times = (
             f": ask {1 / self.value:.3g} times as many people as without privacy" if self.value > 0 else ""
         )
-        return f"efficiency {self.value:.4g} for {self.utility.name}{times},"
+        return f"efficiency {self._number(self.value)} for {self.utility.name}{times},"
 
     @property
     def _place(self) -> str:

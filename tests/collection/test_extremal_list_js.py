@@ -10,7 +10,7 @@ import pytest
 
 import extremal as ex
 from extremal.certification.integers import TOTAL
-from extremal.lists.windows import _digest, pack
+from extremal.lists.windows import _digest, pack, reports_of
 from tests.support.draws import by_node
 
 pytestmark = pytest.mark.skipif(
@@ -54,7 +54,7 @@ def test_the_same_words_give_the_same_reports_as_in_python():
         numbers = [random.randrange(w.answers) for _ in pairs]
         draws += [[k, w.labels[x], *map(str, pair)] for x, pair in zip(numbers, pairs, strict=True)]
         steps, places = np.array(pairs, dtype=np.uint64).T
-        expected += w.places.report(np.array(numbers), steps, places).tolist()
+        expected += reports_of(w, np.array(numbers), steps, places).tolist()
     verdicts, reports = node([w.to_json() for w in made], draws)
     assert [verdict["digest"] for verdict in verdicts] == [w.digest for w in made]
     assert reports == expected

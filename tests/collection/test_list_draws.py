@@ -8,9 +8,10 @@ import pytest
 from scipy.stats import chisquare
 
 import extremal as ex
-from extremal.lists.windows import pack
+from extremal.lists.windows import pack, reports_of
 from tests.support.survey_site import TRACES, certified, common_report, randomness, serving, survey, word_for
 from tests.support.webdriver import EACH, opened, until
+from tests.support.windows import weight
 
 TOWNS = ["Łódź", "مكة", "O'Fallon, MO", "東京", "\u2028", "Lyon"]
 SKEWED = ex.large.windows(ex.Prior(np.arange(1, 7) / 21, TOWNS), 0.8)
@@ -57,7 +58,7 @@ def test_every_browser_draws_what_python_draws(tab, made):
     ]
     digest, reports, _ = tab.evaluate(DRAW, made.to_json(), draws)
     assert digest == made.digest
-    assert reports == made.places.report(numbers, steps, places).tolist()
+    assert reports == reports_of(made, numbers, steps, places).tolist()
 
 
 @pytest.mark.timed
@@ -73,7 +74,7 @@ def test_draws_fit_the_certified_law_and_keep_epsilon(tab, made):
     step, start = np.divmod(y, made.prime)
     for x, seen in enumerate(reports):
         place = made.layout.places(step, (x - start) % made.prime)
-        law = np.array([made.places.weight(j) for j in place.tolist()], dtype=float)
+        law = np.array([weight(made, j) for j in place.tolist()], dtype=float)
         counts = np.bincount(seen, minlength=len(y))
         assert not counts[law == 0].any()
         expected = size * law[law > 0] / law.sum()
@@ -113,8 +114,8 @@ def words_for(windows, answer, report):
     """Two 64-bit words from which this answer gives this report."""
     step, start = divmod(report, windows.prime)
     place = int(windows.layout.places(step, np.array((windows.labels.index(answer) - start) % windows.prime)))
-    u = sum(windows.places.weight(j) for j in range(place))
-    return step, 4 * (u + random.Random(answer).randrange(windows.places.weight(place)))
+    u = sum(weight(windows, j) for j in range(place))
+    return step, 4 * (u + random.Random(answer).randrange(weight(windows, place)))
 
 
 def typed(tab, q, text):

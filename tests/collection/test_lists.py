@@ -25,6 +25,7 @@ from extremal.collection.survey import read_survey
 from extremal.errors import SurveyError
 from extremal.lists.windows import unpack
 from tests.support.cli_cases import refuse, run
+from tests.support.windows import weight
 from tests.support.wording import refused
 
 TOWNS = ["Łódź", "مكة", "Lyon", "東京", "I prefer not to say", *(f"Town {k}" for k in range(1, 200))]
@@ -295,8 +296,7 @@ def law_of(question):
     for x in range(w.answers):
         places = w.layout.places(step, (x - start) % w.prime).tolist()
         law = {
-            k: Fraction(w.places.weight(j), TOTAL * w.layout.steps)
-            for k, j in zip(y.tolist(), places, strict=True)
+            k: Fraction(weight(w, j), TOTAL * w.layout.steps) for k, j in zip(y.tolist(), places, strict=True)
         }
         found.append({k: p for k, p in law.items() if p})
     return found

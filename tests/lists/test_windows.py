@@ -30,8 +30,9 @@ from extremal.estimation import windows as counting
 from extremal.lists import steps as leakage
 from extremal.lists import steps as theory
 from extremal.lists.steps import Choice, Cosets, Progressions, next_prime
-from extremal.lists.windows import _proved
+from extremal.lists.windows import _proved, draw_places, reports_of
 from extremal.randomness import SeededWords
+from tests.support.windows import weight
 from tests.support.wording import refused
 
 SKEWED = ex.Prior([0.4, 0.3, 0.12, 0.1, 0.05, 0.03], labels=list("abcdef"))
@@ -65,7 +66,7 @@ def joint(w):
         place = {number: j for j, number in enumerate(laid_out(w, step))}
         for start in range(w.prime):
             places = [place[(x - start) % w.prime] for x in range(w.answers)]
-            table[step, start] = [Fraction(w.places.weight(j), TOTAL * w.steps) for j in places]
+            table[step, start] = [Fraction(weight(w, j), TOTAL * w.steps) for j in places]
     return table
 
 
@@ -133,13 +134,13 @@ def test_estimates_are_unbiased(answers, epsilon):
 
 @pytest.mark.parametrize(("answers", "epsilon"), CASES)
 def test_every_place_has_as_many_words_as_it_weighs(answers, epsilon):
-    places = ex.large.windows(answers, epsilon).places
-    ends = np.cumsum([places.weight(j) for j in range(places.layout.prime)], dtype=object)
+    w = ex.large.windows(answers, epsilon)
+    ends = np.cumsum([weight(w, j) for j in range(w.layout.prime)], dtype=object)
     assert ends[-1] == TOTAL
     for j, end in enumerate(ends):
-        if places.weight(j):
-            words = np.array([4 * (end - places.weight(j)), 4 * (end - 1) + 3], dtype=np.uint64)
-            assert places.draw(words).tolist() == [j, j]
+        if weight(w, j):
+            words = np.array([4 * (end - weight(w, j)), 4 * (end - 1) + 3], dtype=np.uint64)
+            assert draw_places(w, words).tolist() == [j, j]
 
 
 def test_reports_come_out_as_often_as_they_should():
@@ -201,7 +202,7 @@ def test_the_file_and_the_page_are_enough_to_draw():
                 c, t = divmod(j, (p - 1) // e)
                 number = 0 if j == p - 1 else pow(g, step + c + e * t, p)
                 expected.append(step * p + (x - number) % p)
-            assert w.places.report(np.full(50, x), steps, words).tolist() == expected
+            assert reports_of(w, np.full(50, x), steps, words).tolist() == expected
 
 
 def test_the_error_is_that_of_subset_selection():

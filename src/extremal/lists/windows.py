@@ -65,51 +65,33 @@ from .steps import (
 STEP_PURPOSE = b"extremal-window-step-1\0"
 
 
-@dataclass(frozen=True)
-class Places:
-    """The weights of the places of an answer: below `size` it is in the set.
-
-    The first `extra` places weigh inside + 1, those below `size` inside, the others outside; all add up to 2^62.
-    """
-
-    layout: Steps
-    size: int
-    inside: int
-    extra: int
-    outside: int
-
-    def weight(self, place: int) -> int:
-        """Of one place."""
-        if place >= self.size:
-            return self.outside
-        return self.inside + (place < self.extra)
-
-    def draw(self, words: Integers) -> Ints:
-        """The place for each word: its last two bits are not used."""
-        u = words >> np.uint64(2)
-        first = self.extra * (self.inside + 1)
-        second = first + (self.size - self.extra) * self.inside
-        place = u // np.uint64(self.inside + 1)
-        middle = u >= np.uint64(first)
-        place[middle] = np.uint64(self.extra) + (u[middle] - np.uint64(first)) // np.uint64(
-            max(self.inside, 1)
-        )
-        last = u >= np.uint64(second)
-        if self.outside:
-            place[last] = np.uint64(self.size) + (u[last] - np.uint64(second)) // np.uint64(self.outside)
-        return place.astype(np.int64)
-
-    def report(self, codes: Ints, steps: Integers, words: Integers) -> Ints:
-        """step · p + start for each answer's number and two words."""
-        step = (steps % np.uint64(self.layout.steps)).astype(np.int64)
-        start = (codes - self.layout.numbers(step, self.draw(words))) % self.layout.prime
-        return np.asarray(step * self.layout.prime + start)
+def draw_places(windows: Windows, words: Integers) -> Ints:
+    """The place of each answer for each word, by the weights of the places: its last two bits are not used."""
+    u = words >> np.uint64(2)
+    size, inside, extra = windows.size, windows.inside, windows.extra
+    first = extra * (inside + 1)
+    second = first + (size - extra) * inside
+    place = u // np.uint64(inside + 1)
+    middle = u >= np.uint64(first)
+    place[middle] = np.uint64(extra) + (u[middle] - np.uint64(first)) // np.uint64(max(inside, 1))
+    last = u >= np.uint64(second)
+    if windows.outside:
+        place[last] = np.uint64(size) + (u[last] - np.uint64(second)) // np.uint64(windows.outside)
+    return place.astype(np.int64)
 
 
-def draw_windows(places: Places, digest: bytes, codes: Ints, draws: Draws) -> Ints:
+def reports_of(windows: Windows, codes: Ints, steps: Integers, words: Integers) -> Ints:
+    """step · p + start for each answer's number and two words."""
+    layout = windows.layout
+    step = (steps % np.uint64(layout.steps)).astype(np.int64)
+    start = (codes - layout.numbers(step, draw_places(windows, words))) % layout.prime
+    return np.asarray(step * layout.prime + start)
+
+
+def draw_windows(windows: Windows, codes: Ints, draws: Draws) -> Ints:
     """A report for each number of an answer, with words from a secure source or from a key and ids."""
     kernel.check_drawing(keystream)
-    randomness = draws.randomness()
+    randomness, digest = draws.randomness(), bytes.fromhex(windows.digest)
     blocks = draws.blocks(len(codes))
     steps = _fill(randomness, hashlib.sha256(STEP_PURPOSE + digest).digest(), blocks, np.zeros_like(codes))
     words = _fill(randomness, digest, blocks, codes)
@@ -120,7 +102,7 @@ def draw_windows(places: Places, digest: bytes, codes: Ints, draws: Draws) -> In
         step, word = room[:, : len(part)]
         steps(start, step)
         words(start, word)
-        out[start : start + CHUNK] = places.report(part, step, word)
+        out[start : start + CHUNK] = reports_of(windows, part, step, word)
     return out
 
 
@@ -299,11 +281,6 @@ class Windows:
         return Progressions(self.prime) if self.steps is None else Cosets(self.prime, self.steps)
 
     @cached_property
-    def places(self) -> Places:
-        """The weights that places are drawn from."""
-        return Places(self.layout, self.size, self.inside, self.extra, self.outside)
-
-    @cached_property
     def alphabet(self) -> Alphabet | None:
         """The labels, if the answers have any."""
         labels = self.names if self.prior is None else self.prior.labels
@@ -335,8 +312,7 @@ class Windows:
         """
         check_protected(self.doubt, allow_true_answers)
         codes = answer_numbers(self.alphabet, self.answers, values)
-        draws = Draws(keyed, column, source)
-        return draw_windows(self.places, bytes.fromhex(self.digest), codes, draws)
+        return draw_windows(self, codes, Draws(keyed, column, source))
 
     def to_json(self) -> str:
         """The public description, as the text of a file."""

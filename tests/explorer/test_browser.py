@@ -10,8 +10,9 @@ import extremal as ex
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-from extremal.explorer.server import redirect_file, running
+from extremal.explorer.server import redirect_file
 from tests.support.browser import DESKTOP, PHONE, Device, axe, barriers, chromium, screenshot, until
+from tests.support.explorer import running
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})

@@ -22,8 +22,9 @@ pytest.importorskip("uvicorn")
 
 from extremal._common.web import is_loopback
 from extremal.explorer import serve, server
-from extremal.explorer.server import LARGEST_BODY, is_own_name, module_path, redirect_file, running
+from extremal.explorer.server import LARGEST_BODY, is_own_name, module_path, redirect_file
 from extremal.explorer.worker import Worker, read_task
+from tests.support.explorer import running
 from tests.support.wording import refused
 
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"

@@ -139,6 +139,11 @@ def _merged(one: Tradeoff, other: Tradeoff) -> Tradeoff:
     )
 
 
+def percentages(curve: Tradeoff, values: Any) -> list[float]:
+    """Per cent of what the answer itself gives."""
+    return [100 * v / max(curve.ceiling, 1e-300) for v in values.tolist()]
+
+
 def privatize_sample(made: Made, text: str, allow_true_answers: bool = False) -> Figures:
     """One secure draw for each answer. Shares that cannot be told apart come without an estimate."""
     words = [line.strip() for line in text.strip().splitlines() if line.strip()]

@@ -29,7 +29,7 @@ from extremal.model.purpose import Purpose
 from extremal.model.purposes import Mean
 from extremal.optimization.curves import Tradeoff
 
-from .compute import PASSES, Figures, Made
+from .compute import PASSES, Figures, Made, percentages
 from .state import Known, State, shown
 
 SHOWN = 900  # entries up to which the page gets the matrix as numbers
@@ -238,7 +238,7 @@ def curve_figures(tradeoff: Tradeoff) -> Figures:
 
     def heights(values: Any) -> list[float | None]:
         if kept:
-            return [100 * v / max(tradeoff.ceiling, 1e-300) for v in values.tolist()]
+            return [*percentages(tradeoff, values)]
         scale = 1.0 if isinstance(utility, Mean) else 100.0
         return [finite_or_none(scale * pictures.half_width(v, purpose, prior)) for v in values.tolist()]
 
@@ -303,7 +303,7 @@ def _tradeoff_axes(made: Made, curve: Tradeoff, axes: Axes) -> None:
 
     def heights(values: Floats) -> list[float]:
         if not pictures.in_people(curve):
-            return [100 * v / max(curve.ceiling, 1e-300) for v in values.tolist()]
+            return percentages(curve, values)
         return [pictures.people_for(v, curve.prior) for v in values.tolist()]
 
     for values, color, dashes, name in (

@@ -42,7 +42,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from extremal._common.json import parse_json
-from extremal._common.web import RAW_HEADERS, in_background, is_loopback, listen, read_body
+from extremal._common.web import RAW_HEADERS, is_loopback, listen, read_body
 from extremal.studies.data import ORDER, anes96
 
 from .figures import FILES
@@ -204,8 +204,9 @@ def create_app(token: str, host: str = "127.0.0.1") -> ASGIApp:
         return FileResponse(STATIC / PAGE[request.url.path])
 
     async def options(_: Request) -> Response:
-        document = {"purposes": PURPOSES, "measures": MEASURES, "files": FILES, "example": example()}
-        return JSONResponse(document)
+        return JSONResponse(
+            {"purposes": PURPOSES, "measures": MEASURES, "files": FILES, "example": example()}
+        )
 
     async def task(request: Request) -> Response:
         document = await read_document(request)
@@ -272,7 +273,8 @@ def link_of(bound: socket.socket, host: str, token: str) -> str:
     return f"http://{named}:{bound.getsockname()[1]}/#token={token}"
 
 
-def _server(host: str, token: str) -> uvicorn.Server:
+def make_server(host: str, token: str) -> uvicorn.Server:
+    """The server of the explorer; every task needs the token."""
     config = uvicorn.Config(
         create_app(token, host),
         log_level="critical",
@@ -316,16 +318,7 @@ def run(host: str, port: int, open_browser: bool) -> None:
         if open_browser:
             path = undo.enter_context(redirect_file(link))
             threading.Timer(0.5, webbrowser.open, [path.as_uri()]).start()
-        _server(host, token).run(sockets=[bound])
-
-
-@contextmanager
-def running(host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
-    """Serve from a thread, for tests and notebooks; gives the link and ends with the block."""
-    bound = listen(host, port, "the explorer")
-    token = secrets.token_urlsafe(32)
-    with in_background(_server(host, token), bound):
-        yield link_of(bound, host, token)
+        make_server(host, token).run(sockets=[bound])
 
 
 # --- who may ask, and how much at once ---------------------------------------------------------------

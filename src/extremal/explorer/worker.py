@@ -153,10 +153,8 @@ class Worker:
 
     def _final(self, state: State) -> compute.Made:
         known = known_of(state)
-        made = self.designs.get(_key(state, known))
-        if made is None:
-            made = compute.final_design(state, known, self._progress())
-            _remember(self.designs, _key(state, known), made)
+        made = self.designs.get(_key(state, known)) or compute.final_design(state, known, self._progress())
+        _remember(self.designs, _key(state, known), made)
         return made
 
     def _progress(self) -> Callable[[float, float], None]:

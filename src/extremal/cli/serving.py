@@ -287,9 +287,18 @@ SIMULATED = 500  # people, where the survey does not say how many it asks
 MOST_SIMULATED = 100_000
 
 
-def check_apart(output: str, survey: str, place: str) -> None:
-    """Refuse to write over the survey or its store."""
-    own = [survey, *(f"{place}{end}" for end in ("", "-journal"))]
+def store_of(survey: str, database: str | None, published: Published | None = None) -> Store:
+    """The store of a survey; if there is none and the survey is given, a new one for it."""
+    from extremal.collection.store import create_store, open_store
+
+    place = place_of(survey, database)
+    return open_store(place) if published is None else create_store(place, published)
+
+
+def check_apart(output: str, overwrite: bool, survey: str, database: str | None) -> None:
+    """Refuse what cannot be written, and to write over the survey or its store."""
+    check_target(output, overwrite)
+    own = [survey, *(f"{place_of(survey, database)}{end}" for end in ("", "-journal"))]
     check_own_files(output, own, "the survey or its store")
 
 
@@ -438,11 +447,9 @@ def backup(survey: str, *, output: str, database: str | None = None, overwrite: 
     """
     from extremal.collection.rehearsal import copied
 
-    place = place_of(survey, database)
     if output == "-":
         raise OptionError("a copy must be written into a file", given="-o -", remedy="give its name")
-    check_target(output, overwrite)
-    check_apart(output, survey, place)
-    content, count = copied(place)
+    check_apart(output, overwrite, survey, database)
+    content, count = copied(place_of(survey, database))
     write_file(output, content, overwrite, 0o600)
     print(f"{count} people's reports in {output}: keep it as safe as the store")

@@ -11,22 +11,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from extremal._common.files import open_file, write_file
+from extremal._common.files import open_file
 from extremal._common.words import missing
 from extremal.errors import OptionError, SurveyError
 from extremal.estimation.promise import SURVEY, goal
 
 from . import serving, show
 from .failure import CheckFailed
-from .output import Output, check_folder, check_target, progress, write_text
+from .output import Output, check_folder, check_target, progress, write_bytes, write_text
 from .serving import (
     Serving,
+    check_apart,
     check_mechanisms,
     left_over,
     other_version,
     place_of,
     public_address,
     published_of,
+    store_of,
     warn_of_http,
 )
 
@@ -256,10 +258,13 @@ def form(survey: str, *, output: str) -> None:
     --------
     extremal survey form survey.toml -o form
     """
+    check_folder(output)
+    _write_form(published_of(survey), output)
+
+
+def _write_form(published: Published, output: str) -> None:
     from extremal.collection.page import page_of, write_form
 
-    check_folder(output)
-    published = published_of(survey)
     written = write_form(published, output)
     print(f"{len(written)} files in {output}; README.txt says what to do with them")
     print(f"SHA-256 of the page: {page_of(published, published.post).digest}")
@@ -293,15 +298,12 @@ def invite(
     --------
     extremal survey invite survey.toml --count 100 --url https://survey.example.org/ -o links.csv
     """
-    from extremal.collection.store import create_store
-
     published = published_of(survey)
     if not published.invitation:
         raise SurveyError("this survey needs no invitations", remedy="write invitation = true in it")
-    check_target(output, overwrite)
-    serving.check_apart(output, survey, place_of(survey, database))
+    check_apart(output, overwrite, survey, database)
     base = public_address(url)
-    with create_store(place_of(survey, database), published) as store:
+    with store_of(survey, database, published) as store:
         links = "".join(f"{base}#{token}\n" for token in store.invite(count))
         write_text(output, "link\n" + links, overwrite, 0o600)
     if output != "-":
@@ -324,9 +326,7 @@ def add(survey: str, files: list[str], *, database: str | None = None) -> None:
     --------
     extremal survey add survey.toml report-1.json report-2.json
     """
-    from extremal.collection.store import create_store
-
-    with create_store(place_of(survey, database), published_of(survey)) as store:
+    with store_of(survey, database, published_of(survey)) as store:
         if _add(store, files):
             raise CheckFailed("")
 
@@ -380,8 +380,7 @@ def learn(
     extremal survey learn survey.toml report-*.json -o form-2
     """
     from extremal.collection.learning import go_on, write_mechanisms
-    from extremal.collection.page import check_new, page_of, write_form
-    from extremal.collection.store import create_store
+    from extremal.collection.page import check_new
 
     published = published_of(survey)
     if published.learn is None:
@@ -389,7 +388,7 @@ def learn(
     if output is not None:
         check_folder(output)
         check_new(Path(output))
-    with create_store(place_of(survey, database), published) as store:
+    with store_of(survey, database, published) as store:
         refused = bool(files) and _add(store, files or [])
         with progress("designing"):
             begun = go_on(store)
@@ -402,9 +401,7 @@ def learn(
             more = "it is the last one" if lacking is None else f"{lacking} more reports make it full"
             print(f"stage {stage.number} runs: {more}" if not store.closed() else "the survey has ended")
     if output is not None and (begun or not files):
-        written = write_form(current, output)
-        print(f"{len(written)} files in {output}; README.txt says what to do with them")
-        print(f"SHA-256 of the page: {page_of(current, current.post).digest}")
+        _write_form(current, output)
     if refused or (files and not begun):
         raise CheckFailed("")
 
@@ -431,24 +428,21 @@ def export(survey: str, *, output: str, database: str | None = None, overwrite: 
     """
     from extremal.collection.learning import write_mechanisms
     from extremal.collection.results import csv_text, parquet_bytes, statistics_bytes
-    from extremal.collection.store import open_store
     from extremal.release.files.source import KNOWN, format_of
 
-    check_target(output, overwrite)
-    serving.check_apart(output, survey, place_of(survey, database))
+    check_apart(output, overwrite, survey, database)
     kind = "csv" if output == "-" else format_of(output)
     if kind is None:
         raise OptionError(f"-o must name a file of one format: {KNOWN}", given=output)
-    with open_store(place_of(survey, database)) as store:
+    with store_of(survey, database) as store:
         check_mechanisms(survey, store)
         reports = store.reports()
         learned = [] if output == "-" else write_mechanisms(store, Path(survey))
-    if kind == "parquet":
-        write_file(output, parquet_bytes(reports), overwrite, 0o600)
-    elif kind in ("spss", "stata"):
-        write_file(output, statistics_bytes(reports, kind), overwrite, 0o600)
+    if kind == "csv":
+        content = csv_text(reports).encode()
     else:
-        write_text(output, csv_text(reports), overwrite, 0o600)
+        content = parquet_bytes(reports) if kind == "parquet" else statistics_bytes(reports, kind)
+    write_bytes(output, content, overwrite, 0o600)
     if learned:
         print(f"mechanisms that were learned, by their number: {', '.join(path.name for path in learned)}")
     if output != "-":
@@ -469,9 +463,7 @@ def close(survey: str, *, database: str | None = None) -> None:
     --------
     extremal survey close survey.toml
     """
-    from extremal.collection.store import open_store
-
-    with open_store(place_of(survey, database)) as store:
+    with store_of(survey, database) as store:
         count = store.finish()
     print(f"closed, with the reports of {count} people" + ("" if count else ": fewer than 5 are not shown"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import extremal as ex
 from extremal._common.words import apart
@@ -14,7 +14,7 @@ from extremal.errors import FileError, PriorError
 from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import file_or_stdin, parse_prior, read_mechanism, renamed
-from .output import Output, Result, check_target, progress, taken_twice, write_text
+from .output import Facts, Output, Result, check_target, progress, taken_twice, write_text
 
 if TYPE_CHECKING:
     from extremal.auditing.pairs import PairsAudit
@@ -192,13 +192,13 @@ def _test(pairs: PairsOptions, epsilon: float | None, prior: str | None) -> Pair
         return ex.audit_pairs(x, y, confidence=pairs.confidence, epsilon=epsilon, prior=known)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PairsResult:
     """What the pairs show."""
 
     found: PairsAudit
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         return self.found.to_dict()
 
@@ -207,7 +207,7 @@ class PairsResult:
         out.say(*str(self.found).splitlines())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class AuditResult:
     """What the reports of a mechanism tell."""
 
@@ -216,7 +216,7 @@ class AuditResult:
     audit: ex.Audit
     own_prior: bool  # the one that the mechanism was certified for
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         return self.audit.to_dict()
 
@@ -228,7 +228,7 @@ class AuditResult:
         with progress("auditing"):
             return mechanism_report(self.prior, self.mechanism, title=title, source=name)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Facts]:
         """A row for each report: how often it occurs, what it tells, and what it rules out."""
         return [
             {

@@ -10,7 +10,7 @@ from extremal.errors import FileError, OptionError, SizeError, ValuesError
 
 from . import options, show
 from .inputs import load_mechanism
-from .output import Output, progress
+from .output import Facts, Output, progress
 
 MOST_ANSWERS = 30  # whose pairs are estimated; the mechanism of pairs grows with their fourth power
 
@@ -96,7 +96,7 @@ def _wave(path: str, column: str | None, ids: str) -> dict[Any, Any]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ChangeResult:
     """How answers changed, and what both reports of a person tell."""
 
@@ -107,13 +107,13 @@ class ChangeResult:
         """Each table by its name for programs."""
         return {"change": self.found.change, "same": self.found.stayed, "from_to": self.found.transitions}
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Facts]:
         """The rows of all tables."""
         return [
             {"table": name, **record} for name, table in self.tables().items() for record in table.records()
         ]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         shown = {name: table.to_dict() for name, table in self.tables().items()}
         counts = {"people": self.found.joint.reports, "left_out": self.found.dropped}

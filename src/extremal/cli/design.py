@@ -15,7 +15,7 @@ from extremal.model.reading import split_labels
 from . import advice, options, show
 from .failure import CheckFailed, message_of
 from .inputs import learn, learn_from_reports, origin, parse_prior, read_mechanism, renamed
-from .output import MechanismOutput, progress
+from .output import Facts, MechanismOutput, progress
 
 MOST_PEOPLE = 10**12
 ANY = "any"  # the prior that nobody knows
@@ -111,7 +111,7 @@ def design(
     output.give(DesignResult(known, search.utility, made, certified, people, output.target))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class KnownPrior:
     """What is known of the prior before a design, and from where."""
 
@@ -180,7 +180,7 @@ def _design(priors: ex.Prior | ex.PriorSet, epsilon: float, search: SearchOption
         return designed(priors, epsilon, purpose, progress=report, **limits)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class DesignResult:
     """A design, its mechanism, and what to know before it is used."""
 
@@ -212,7 +212,7 @@ class DesignResult:
         """How exactly so many people tell each share."""
         return advice.precision(self.prior, self.certified.between, self.people)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         made, certified, priors = self.made, self.certified, self.certified.prior_set
         facts = {
@@ -346,14 +346,14 @@ def _certified(
     return ex.certify(other, found.made, level, allow_true_answers=allow_true_answers)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CertifyResult:
     """A certified mechanism, and for whom it is proved."""
 
     certified: ex.Certified
     target: str | None
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         return {
             "epsilon": self.certified.epsilon,

@@ -24,7 +24,7 @@ from .inputs import (
     report_counts,
     the_certified,
 )
-from .output import Output, progress
+from .output import Facts, Output, progress
 from .stored import Beside, estimate_store
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class IntervalOptions:
     intervals: Literal["each", "all", "always"] | None = None
     method: Literal["maximum-likelihood", "inverse", "map"] = "maximum-likelihood"
 
-    def given(self) -> dict[str, Any]:
+    def given(self) -> Facts:
         """Those that were given."""
         kind = {} if self.intervals is None else {"intervals": self.intervals}
         return {"confidence": self.confidence, "method": self.method, **kind}
@@ -287,7 +287,7 @@ def _estimate(
 
 def _also(
     found: Found, certified: ex.Certified, chosen: Columns | None, more: ExtraOptions
-) -> tuple[dict[str, Any], Any, Any]:
+) -> tuple[Facts, Any, Any]:
     """What was asked for beside the shares: the shares of each column alone, those of groups, and the mean."""
     columns = {}
     for k, name in enumerate(chosen if isinstance(chosen, tuple) else ()):
@@ -301,7 +301,7 @@ def _also(
     return columns, sums, found.mean(None if more.scores is None else _scores(more.scores))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class EstimateResult:
     """Shares, and what was asked for beside them."""
 
@@ -312,7 +312,7 @@ class EstimateResult:
     bounds: ex.compliance.ShareBounds | None
     stages: dict[str, show.IntervalTable]  # of several, what each tells by itself
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Facts]:
         """The rows of the shares."""
         return list(self.found.table.records())
 
@@ -325,7 +325,7 @@ class EstimateResult:
         """What is wrong with the reports."""
         return [note for note in self.notes() if "WARNING" in note]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         found = self.found
         facts = {**found.to_dict(), "labels": list(found.labels), "shares": found.shares.tolist()}

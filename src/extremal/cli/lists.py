@@ -21,7 +21,7 @@ from extremal.model.reading import split_labels
 from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import file_or_stdin, load_keyed, named, naming, read_text
-from .output import MechanismOutput, Output, check_table, progress, write_table
+from .output import Facts, MechanismOutput, Output, check_table, progress, write_table
 
 if TYPE_CHECKING:
     from extremal.release.files.privatize import FileRelease
@@ -55,7 +55,7 @@ def design_list(
         show.Console().facts("", "Nothing was written; keep the list with -o list.json")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ListResult:
     """What reports on a list are, and what they tell about one answer."""
 
@@ -69,7 +69,7 @@ class ListResult:
                 "--answer must be one of the list", given=self.answer, remedy=_near(self.answer, names)
             )
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         w, (own, other) = self.certified, self.certified.supports
         return {
@@ -270,18 +270,18 @@ def _number(numbers: dict[str, int], text: str, option: str) -> int:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ListEstimated:
     """Shares of answers of a list, and of groups."""
 
     tables: list[show.IntervalTable]
     chosen: bool  # by their estimates
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Facts]:
         """All tables as one."""
         return [record for table in self.tables for record in table.records()]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         return {"tables": [table.to_dict() for table in self.tables], "warnings": self.warnings()}
 

@@ -24,13 +24,14 @@ from extremal.errors import FileError
 from . import show
 from .failure import CheckFailed
 
+Facts = dict[str, Any]  # what JSON can hold, by name
 Records = Sequence[Mapping[str, Any]]
 
 
 class Result(Protocol):
     """What a command found."""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
 
     def tell(self, out: show.Console) -> None:

@@ -12,7 +12,7 @@ from extremal.estimation.promise import FIGURES, KINDS
 
 from . import options, show
 from .inputs import learn, load_mechanism, named_label
-from .output import Output, check_target, progress, write_bytes
+from .output import Facts, Output, check_target, progress, write_bytes
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def plan(
 
 
 def _least(
-    prior: ex.Prior, goal: LeastOptions, people: int | None, confidence: float, others: dict[str, Any]
+    prior: ex.Prior, goal: LeastOptions, people: int | None, confidence: float, others: Facts
 ) -> PlanResult:
     """The smallest epsilon for a goal, and what to expect from it."""
     option = "--efficiency" if goal.half_width is None else "--half-width"
@@ -147,7 +147,7 @@ def _least(
     return PlanResult(found, least)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PlanResult:
     """What to expect from so many people, which epsilon is the smallest, and a picture."""
 
@@ -166,7 +166,7 @@ class PlanResult:
         (content,) = rendered(self.drawn.plot, (6.4, 4.4), kinds)
         write_bytes(self.picture, content, overwrite)
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Facts]:
         """What to expect for each answer."""
         assert self.found is not None
         widths = zip(
@@ -187,7 +187,7 @@ class PlanResult:
             for label, p, half, wide in widths
         ]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         facts = {} if self.found is None else self.found.to_dict()
         if self.least is not None:

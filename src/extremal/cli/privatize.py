@@ -203,7 +203,7 @@ def _name(column: Columns) -> str:
     return column if isinstance(column, str) else ",".join(column)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class PrivatizeResult:
     """What was written, what was dropped, and what stayed as it was."""
 

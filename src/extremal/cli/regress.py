@@ -12,7 +12,7 @@ from extremal.model.reading import split_labels
 
 from . import options, show
 from .inputs import check_numbers, file_or_stdin, load_mechanism, named
-from .output import Output, progress
+from .output import Facts, Output, progress
 
 if TYPE_CHECKING:
     from extremal.estimation.regression.tables import FigureTable
@@ -134,7 +134,7 @@ def _mechanisms(given: list[str]) -> Any:
     return found
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class RegressResult:
     """A fitted model, and what was asked for beside its coefficients."""
 
@@ -142,7 +142,7 @@ class RegressResult:
     more: dict[str, FigureTable]
     tests: Any
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Facts]:
         """A row for each coefficient."""
         return self.found.records()
 
@@ -150,7 +150,7 @@ class RegressResult:
         """Why the model must not be trusted."""
         return [note for note in self.found.notes() if note.startswith("WARNING")]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         facts = {**self.found.to_dict(), **{name: table.rows() for name, table in self.more.items()}}
         return facts if self.tests is None else {**facts, "tests": self.tests.rows()}

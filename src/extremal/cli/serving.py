@@ -357,7 +357,7 @@ def _shares(text: str) -> tuple[str, list[float]]:
     return name, [float(x) for x in shares if x is not None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Rehearsed:
     """The results of simulated people."""
 

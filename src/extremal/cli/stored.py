@@ -9,7 +9,7 @@ import extremal as ex
 from extremal.errors import OptionError, ValuesError
 
 from . import advice, show
-from .output import progress
+from .output import Facts, progress
 
 if TYPE_CHECKING:
     from extremal.collection.published import Part
@@ -37,7 +37,7 @@ class Beside:
         return [*(self.by or []), *(() if self.sample is None else self.sample.names)]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ColumnEstimated:
     """What the reports in one column tell: no tables if nobody answered."""
 
@@ -51,7 +51,7 @@ class ColumnEstimated:
     )  # by title, what each mechanism's reports tell
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class StoreEstimated:
     """Shares of the answers to one question or to all."""
 
@@ -59,7 +59,7 @@ class StoreEstimated:
     reports: StoredReports
     columns: list[ColumnEstimated]
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Facts]:
         """All tables as one."""
         return [
             {"question": column.name, **record}
@@ -72,7 +72,7 @@ class StoreEstimated:
         """What is wrong with reports."""
         return [text for column in self.columns if column.tables for text in column.warnings]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         questions = {
             column.name: {
@@ -107,7 +107,7 @@ def estimate_store(
     source: str,
     question: str | None,
     beside: Beside,
-    how: dict[str, Any],
+    how: Facts,
     stages: bool = False,
 ) -> StoreEstimated:
     """Shares of the answers to one question, or to every question, from the same people; also stage by stage."""
@@ -137,7 +137,7 @@ def estimate_store(
     return StoreEstimated(source, reports, columns)
 
 
-def _list_column(reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any]) -> ColumnEstimated:
+def _list_column(reports: StoredReports, part: Part, beside: Beside, how: Facts) -> ColumnEstimated:
     """The most frequent answers to a question with a list, or all, and its groups."""
     from extremal.collection.lists import list_tables
 
@@ -158,7 +158,7 @@ def _list_column(reports: StoredReports, part: Part, beside: Beside, how: dict[s
 
 
 def _estimated(
-    reports: StoredReports, part: Part, beside: Beside, how: dict[str, Any], stages: bool
+    reports: StoredReports, part: Part, beside: Beside, how: Facts, stages: bool
 ) -> ColumnEstimated:
     from extremal.collection.published import mechanisms_of
     from extremal.collection.results import tables

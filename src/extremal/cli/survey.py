@@ -18,7 +18,7 @@ from extremal.estimation.promise import SURVEY, goal
 
 from . import serving, show
 from .failure import CheckFailed
-from .output import Output, check_folder, check_target, progress, write_bytes, write_text
+from .output import Facts, Output, check_folder, check_target, progress, write_bytes, write_text
 from .serving import (
     Serving,
     check_apart,
@@ -73,7 +73,7 @@ def new(survey: str, *, overwrite: bool = False) -> None:
         print(f"{survey} is an example to edit. Then: extremal survey check {survey}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Checked:
     """What a survey asks, what all reports of one person reveal, and how many people it takes."""
 
@@ -84,7 +84,7 @@ class Checked:
     outlook: Outlook | None
     short: list[str]  # which questions take more people than will be asked
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Facts]:
         """A row for each question, with levels in nats; none for answers in the clear."""
         levels = {leakage.question: leakage for leakage in self.findings.leakages}
         rows = []
@@ -97,7 +97,7 @@ class Checked:
             rows.append(row)
         return rows
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         published = self.published
         names = {"id": published.id, "digest": published.digest, "page_digest": self.page_digest}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from . import advice, show
 from .failure import CheckFailed
-from .output import answer, check_folder, progress
+from .output import Facts, answer, check_folder, progress
 
 if TYPE_CHECKING:
     from extremal.studies.demo.run import Demo
@@ -51,14 +51,14 @@ def demo(
     answer(DemoResult(done, report), as_json)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class DemoResult:
     """The demo; its report says more."""
 
     done: Demo
     report: Path
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         return {**self.done.to_dict(), "report": str(self.report), "warnings": self.warnings()}
 
@@ -161,13 +161,13 @@ def reproduce(
         raise CheckFailed("")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ReproduceResult:
     """The paper's numbers, with the verdict on each."""
 
     done: Reproduction
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         return {
             "passed": self.done.passed,

@@ -11,7 +11,7 @@ from extremal.errors import EpsilonError, ExtremalError, FileError, OptionError
 
 from . import options, show
 from .inputs import learn
-from .output import Output, check_table, progress, write_text
+from .output import Facts, Output, check_table, progress, write_text
 
 MOST_POINTS, USUAL_POINTS = 1000, 12
 
@@ -144,21 +144,21 @@ def _only_level(text: str | None, points: int | None) -> float:
     return levels[0]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class CurveResult:
     """A curve of what is possible, by epsilon or by the size of a sample."""
 
     curve: Any
     utility: str
-    about: dict[str, Any]  # what holds for all points
+    about: Facts  # what holds for all points
     prior: ex.Prior
     target: str | None
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Facts]:
         """A row for each point."""
         return list(self.curve.rows())
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """All of it, for programs."""
         points = {"prior": show.prior_dict(self.prior), "points": self.records(), "file": self.target}
         return {"utility": self.utility, **self.about, **points}

@@ -31,7 +31,7 @@ Figures = dict[str, Any]
 Progress = Callable[[float, float], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Made:
     """A design with its certified mechanism and audit, beside randomized response that keeps the same limit."""
 

@@ -51,7 +51,7 @@ class State:
     width: int = 480  # of a picture, in pixels
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Known:
     """What is known about the answers: a prior, or a set of priors around it; and how it was read."""
 

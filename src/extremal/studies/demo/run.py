@@ -58,7 +58,7 @@ def _covered(estimate: ex.Estimate, truth: Floats) -> int:
     return int(((estimate.lower <= truth) & (truth <= estimate.upper)).sum())
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Collection:
     """What came in from the phones: the shares among the people who answered, and the estimate from the store."""
 
@@ -76,7 +76,7 @@ class Collection:
         return {"people": self.people, "truth": self.truth.tolist(), "estimate": self.estimate.to_dict()}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Way:
     """One mechanism all the way: certified, and shares estimated from the reports of everybody."""
 
@@ -107,7 +107,7 @@ class Way:
         }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Demo:
     """Everything that came out, and where it was written."""
 

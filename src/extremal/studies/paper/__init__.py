@@ -40,7 +40,7 @@ FIGURES: dict[str, Callable[[int], Panel]] = {
 Progress = Callable[[int, int, str], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Reproduction:
     """What was made: the panels, the seconds each took, the files written, and the path of the report."""
 

@@ -35,7 +35,7 @@ BINARY = ex.Prior([0.55, 0.45])
 FIVE = ex.Prior([0.3, 0.2, 0.2, 0.2, 0.1])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Experiment:
     """One prior, the levels, both mechanisms at each, shape (levels, N, N), and counts (levels, runs, N, N)."""
 

@@ -32,7 +32,7 @@ class PaperCheck:
     erratum: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Panel:
     """One picture with its numbers, or, without a drawing, numbers alone. Tables are by file name ending."""
 

@@ -21,7 +21,7 @@ import numbers as abstract
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -30,8 +30,14 @@ from .types import Floats
 from .words import brief, cut, listed, shorten
 
 _T = TypeVar("_T")
-Kind = type[ExtremalError]
-Remedy = str | None
+
+
+class How(TypedDict, total=False):
+    """What every check can be told: what to do, and the kind of error where it is not an OptionError."""
+
+    remedy: str | None
+    error: type[ExtremalError]
+
 
 AS_THEY_ARE = "labels are compared as they are: 1 is not '1'"
 EQUAL_ROWS = "give rows of equal length"
@@ -46,8 +52,7 @@ def number(
     least: float | None = None,
     below: float | None = None,
     most: float | None = None,
-    remedy: Remedy = None,
-    error: Kind = OptionError,
+    **how: Unpack[How],
 ) -> float:
     """The value as a float, if it is a finite number within the bounds; truth values and text are no numbers."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
@@ -70,7 +75,7 @@ def number(
     else:
         sides = (("above", above), (">=", least), ("below", below), ("at most", most))
         bounds = " and".join(f" {word} {bound:g}" for word, bound in sides if bound is not None)
-    raise _refusal(error, f"must be a number{bounds}", parameter, value, remedy)
+    raise _refusal(f"must be a number{bounds}", parameter, value, how)
 
 
 def whole(
@@ -79,8 +84,7 @@ def whole(
     *,
     least: int = 0,
     most: int | None = None,
-    remedy: Remedy = None,
-    error: Kind = OptionError,
+    **how: Unpack[How],
 ) -> int:
     """The value as an int, if it is a whole number within the bounds."""
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
@@ -88,7 +92,7 @@ def whole(
         if found >= least and (most is None or found <= most):
             return found
     bounds = f">= {least}" if most is None else f"from {least} to {most}"
-    raise _refusal(error, f"must be a whole number {bounds}", parameter, value, remedy or f"e.g. {least}")
+    raise _refusal(f"must be a whole number {bounds}", parameter, value, how, f"e.g. {least}")
 
 
 def confidence(value: Any, parameter: str = "confidence", *, remedy: str = "0.95 is usual") -> float:
@@ -101,18 +105,16 @@ def numbers(
     parameter: str,
     *,
     size: int | None = None,
-    each: str = "answer",
     finite: bool = True,
-    remedy: Remedy = None,
-    error: Kind = OptionError,
+    **how: Unpack[How],
 ) -> Floats:
     """A fresh vector of finite numbers: one for each of `size` things, such as answers, if a size is given."""
     found = _vector(values)
     if found is None or (finite and not np.isfinite(found).all()):
         problem = f"must be a list of {'finite ' * finite}numbers"
-        raise _refusal(error, problem, parameter, values, remedy or "give a flat list of numbers")
+        raise _refusal(problem, parameter, values, how, "give a flat list of numbers")
     if size is not None:
-        length(found, parameter, size, each, remedy=remedy, error=error)
+        length(found, parameter, size, "answer", **how)
     return found
 
 
@@ -122,23 +124,27 @@ def increasing(
     *,
     count: int = 1,
     finite: bool = False,
-    remedy: Remedy = None,
-    error: Kind = OptionError,
+    **how: Unpack[How],
 ) -> Floats:
     """A vector of at least `count` numbers, each above the one before; infinite ones may be the first and the last."""
     found = _vector(values)
     rising = found is not None and len(found) >= count and bool(np.all(found[1:] > found[:-1]))
     if found is None or not rising or (finite and not np.isfinite(found).all()):
-        raise _refusal(error, f"must be at least {count} increasing numbers", parameter, values, remedy)
+        raise _refusal(f"must be at least {count} increasing numbers", parameter, values, how)
     return found
 
 
-def probabilities(values: Any, parameter: str, *, remedy: Remedy = None, error: Kind = OptionError) -> Floats:
+def probabilities(values: Any, parameter: str, **how: Unpack[How]) -> Floats:
     """A fresh vector of numbers >= 0 that sum to 1 up to rounding."""
     found = _vector(values)
     if found is None or not np.all((found >= 0) & (found < np.inf)) or abs(math.fsum(found) - 1) > SUM_SLACK:
-        remedy = remedy or "give finite numbers >= 0 that sum to 1"
-        raise _refusal(error, "must be a probability distribution", parameter, values, remedy)
+        raise _refusal(
+            "must be a probability distribution",
+            parameter,
+            values,
+            how,
+            "give finite numbers >= 0 that sum to 1",
+        )
     return found
 
 
@@ -148,8 +154,7 @@ def matrix(
     *,
     shape: tuple[int | None, int | None] = (None, None),
     square: bool = False,
-    remedy: Remedy = None,
-    error: Kind = OptionError,
+    **how: Unpack[How],
 ) -> Floats:
     """A fresh matrix of finite numbers, which is not empty, with as many rows and columns as are asked for."""
     try:
@@ -157,67 +162,58 @@ def matrix(
     except (TypeError, ValueError, OverflowError):
         found = np.zeros(0)
     if found.ndim != 2 or found.size == 0 or not np.isfinite(found).all():
-        raise _refusal(error, "must be a finite matrix", parameter, values, remedy or EQUAL_ROWS)
+        raise _refusal("must be a finite matrix", parameter, values, how, EQUAL_ROWS)
     rows, columns = (len(found), len(found)) if square else shape
     if rows not in (None, len(found)) or columns not in (None, found.shape[1]):
         sizes = [f"{n} {what}" for n, what in ((rows, "rows"), (columns, "columns")) if n is not None]
         problem = f"must have {' and '.join(sizes)}"
-        raise error(problem, parameter=parameter, given=f"shape {found.shape}", remedy=remedy or EQUAL_ROWS)
+        raise _wrong(problem, parameter, f"shape {found.shape}", how, EQUAL_ROWS)
     return found
 
 
-def choice(
-    value: Any, parameter: str, known: Iterable[str], *, remedy: Remedy = None, error: Kind = OptionError
-) -> str:
+def choice(value: Any, parameter: str, known: Iterable[str], **how: Unpack[How]) -> str:
     """The value, if it is one of the words that are known."""
     words = list(known)
     if isinstance(value, str) and value in words:
         return value
-    raise _refusal(error, f"must be one of {', '.join(words)}", parameter, value, remedy)
+    raise _refusal(f"must be one of {', '.join(words)}", parameter, value, how)
 
 
-def label(
-    value: Any, parameter: str, known: Sequence[Hashable], *, remedy: Remedy = None, error: Kind = OptionError
-) -> int:
+def label(value: Any, parameter: str, known: Sequence[Hashable], **how: Unpack[How]) -> int:
     """The position of the value among the labels that are known."""
     try:
         return known.index(value)
     except (TypeError, ValueError):  # numpy's arrays do not compare
         problem = f"must be one of {shorten(known)}"
-        raise _refusal(error, problem, parameter, value, remedy or AS_THEY_ARE) from None
+        raise _refusal(problem, parameter, value, how, AS_THEY_ARE) from None
 
 
 def labels(
     values: Iterable[Any],
     parameter: str,
     known: Iterable[Hashable],
-    *,
-    remedy: Remedy = None,
-    error: Kind = OptionError,
+    **how: Unpack[How],
 ) -> None:
     """Refuse values that are not among the labels that are known."""
     names = tuple(known)
     known_names = set(names)
     strange = [value for value in values if not _is_in(value, known_names)]
     if strange:
-        given, remedy = shorten(strange, 3), remedy or AS_THEY_ARE
-        raise error(f"must be among {shorten(names)}", parameter=parameter, given=given, remedy=remedy)
+        raise _wrong(f"must be among {shorten(names)}", parameter, shorten(strange, 3), how, AS_THEY_ARE)
 
 
 def cover(
     values: Iterable[Hashable],
     parameter: str,
     wanted: Iterable[Hashable],
-    *,
-    remedy: Remedy = None,
-    error: Kind = OptionError,
+    **how: Unpack[How],
 ) -> None:
     """Refuse values among which a label is missing; there may be more."""
     there = set(values)
     absent = [name for name in wanted if name not in there]
     if absent:
-        given, remedy = f"none for {shorten(absent, 3)}", remedy or "add what is missing"
-        raise error("must cover every label", parameter=parameter, given=given, remedy=remedy)
+        given = f"none for {shorten(absent, 3)}"
+        raise _wrong("must cover every label", parameter, given, how, "add what is missing")
 
 
 def columns(wanted: Iterable[Any], there: Iterable[Any], where: str) -> None:
@@ -236,14 +232,13 @@ def length(
     parameter: str,
     size: int,
     each: str,
-    *,
-    remedy: Remedy = None,
-    error: Kind = OptionError,
+    **how: Unpack[How],
 ) -> None:
     """Refuse what has not one element for each of `size` things, such as "report"."""
     if len(values) != size:
-        problem, remedy = f"must be one for each {each}, {size} in all", remedy or "give as many"
-        raise error(problem, parameter=parameter, given=len(values), remedy=remedy)
+        raise _wrong(
+            f"must be one for each {each}, {size} in all", parameter, len(values), how, "give as many"
+        )
 
 
 def instance(
@@ -251,32 +246,26 @@ def instance(
     parameter: str,
     kind: type[_T] | tuple[type[_T], ...],
     words: str,
-    *,
-    remedy: Remedy = None,
-    error: Kind = OptionError,
+    **how: Unpack[How],
 ) -> _T:
     """The value, if it is of the type, which is called `words`: "a Prior"."""
     if isinstance(value, kind):
         return value
-    raise _refusal(error, f"must be {words}", parameter, value, remedy)
+    raise _refusal(f"must be {words}", parameter, value, how)
 
 
-def function(
-    value: Any, parameter: str, arguments: str, *, remedy: Remedy = None, error: Kind = OptionError
-) -> Callable[..., Any]:
+def function(value: Any, parameter: str, arguments: str, **how: Unpack[How]) -> Callable[..., Any]:
     """The value, if it can be called; `arguments` says with what: "(value, upper bound)"."""
     if callable(value):
         return value  # type: ignore[no-any-return]
-    raise _refusal(error, f"must be a function of {arguments}", parameter, value, remedy)
+    raise _refusal(f"must be a function of {arguments}", parameter, value, how)
 
 
-def mapping(
-    value: Any, parameter: str, words: str, *, remedy: Remedy = None, error: Kind = OptionError
-) -> Mapping[Any, Any]:
+def mapping(value: Any, parameter: str, words: str, **how: Unpack[How]) -> Mapping[Any, Any]:
     """The value, if it is a mapping with at least one entry; `words` says from what to what: "name -> labels"."""
     if isinstance(value, Mapping) and value:
         return value
-    raise _refusal(error, f"must be a mapping {words}", parameter, value, remedy)
+    raise _refusal(f"must be a mapping {words}", parameter, value, how)
 
 
 def floats(values: Any) -> Floats:
@@ -305,5 +294,11 @@ def _is_in(value: Any, names: Set[Hashable]) -> bool:
         return False
 
 
-def _refusal(error: Kind, problem: str, parameter: str, value: Any, remedy: Remedy) -> ExtremalError:
-    return error(problem, parameter=parameter, given=brief(value, 60), remedy=remedy)
+def _refusal(problem: str, parameter: str, value: Any, how: How, remedy: str | None = None) -> ExtremalError:
+    return _wrong(problem, parameter, brief(value, 60), how, remedy)
+
+
+def _wrong(problem: str, parameter: str, given: Any, how: How, remedy: str | None) -> ExtremalError:
+    """The error, with the usual remedy where the caller has none."""
+    remedy = how.get("remedy") or remedy
+    return how.get("error", OptionError)(problem, parameter=parameter, given=given, remedy=remedy)

@@ -77,7 +77,7 @@ def test_what_is_no_list_of_finite_numbers_is_refused(values):
 
 def test_numbers_that_may_be_infinite_and_numbers_of_another_length():
     assert checks.numbers([0, np.inf], "it", finite=False).tolist() == [0, np.inf]
-    assert "report" in refused(checks.numbers, [1, 2], size=3, each="report").problem
+    assert "answer" in refused(checks.numbers, [1, 2], size=3).problem
 
 
 def test_masked_numbers_are_missing():

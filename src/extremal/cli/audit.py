@@ -13,7 +13,7 @@ from extremal.errors import FileError, PriorError
 
 from . import advice, options, show
 from .failure import CheckFailed
-from .inputs import file_or_stdin, parse_prior, read_mechanism, renamed
+from .inputs import parse_prior, read_columns, read_mechanism, renamed
 from .output import Facts, Output, Result, check_target, progress, taken_twice, write_text
 
 if TYPE_CHECKING:
@@ -181,12 +181,8 @@ def _test(pairs: PairsOptions, epsilon: float | None, prior: str | None) -> Pair
     """The test of a system by pairs of true answer and report."""
     if pairs.secret is None or pairs.report is None:
         raise FileError("--pairs must come with --secret and --report, the names of two columns")
-    from extremal.release.files.source import open_data, read_texts
-
-    names = (pairs.secret, pairs.report)
-    with file_or_stdin(str(pairs.pairs), None) as (name, format), progress("reading"):
-        data = open_data(name, names, format, None)
-        x, y = (read_texts(data, column) for column in names)
+    _, read = read_columns(str(pairs.pairs), pairs.secret, [pairs.report], options.DataOptions())
+    x, y = read[pairs.secret], read[pairs.report]
     known = None if prior is None else parse_prior(prior)
     with progress("testing the pairs"):
         return ex.audit_pairs(x, y, confidence=pairs.confidence, epsilon=epsilon, prior=known)

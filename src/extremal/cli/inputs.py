@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -159,6 +159,24 @@ def _counted(path: str, column: Columns | None, reading: Reading, missing: str) 
         return dict(
             read_counts(name, column, format=format, delimiter=delimiter, missing=missing, progress=bar)
         )
+
+
+def read_columns(
+    source: str,
+    column: str | None,
+    others: Sequence[str | None],
+    reading: Reading,
+    title: str = "reading",
+    every: bool = False,
+) -> tuple[str, dict[str, list[Any]]]:
+    """The name of a column, the only one if none is named, and the values of it and others as texts, or of all."""
+    from extremal.release.files.source import only_column, open_data, read_texts
+
+    with file_or_stdin(source, reading.format) as (path, format), progress(title):
+        wanted = [name for name in (column, *others) if name is not None]
+        data = open_data(path, wanted, format, reading.delimiter)
+        name = column or only_column(data)
+        return name, {one: read_texts(data, one) for one in (data.columns if every else wanted or [name])}
 
 
 def chosen_columns(column: str | None, columns: str | None) -> Columns | None:

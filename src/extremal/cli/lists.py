@@ -20,7 +20,7 @@ from extremal.model.reading import split_labels
 
 from . import advice, options, show
 from .failure import CheckFailed
-from .inputs import file_or_stdin, load_keyed, named, naming, read_text
+from .inputs import load_keyed, named, naming, read_columns, read_text
 from .output import Facts, MechanismOutput, Output, check_table, progress, write_table
 
 if TYPE_CHECKING:
@@ -191,30 +191,22 @@ def privatize_list(
 ) -> tuple[str, FileRelease, list[str]]:
     """A table with a report in place of each answer, held in memory: its column, what was done, and its columns."""
     from extremal.release.files.privatize import FileRelease
-    from extremal.release.files.source import only_column, open_data, read_texts
 
     check_table(output)
     alone("a list", order=release.order if release.order == "shuffle" else None)
     keyed, ids = load_keyed(drawing), drawing.id_column
-    with file_or_stdin(source, reading.format) as (path, format), progress("reading"):
-        wanted = [name for name in (column, ids) if name is not None]
-        data = open_data(path, wanted, format, reading.delimiter)
-        name = column or only_column(data)
-        table = {other: read_texts(data, other) for other in data.columns}
-    numbers = {plain(str(label)): k for k, label in enumerate(windows.labels)}
+    name, table = read_columns(source, column, [ids], reading, every=True)
+    numbers = _numbers(windows)
     instead = None if release.unknown_as is None else _number(numbers, release.unknown_as, "--unknown-as")
-    found = [
-        numbers.get(plain(str(value)), instead) if value is not None else instead for value in table[name]
-    ]
-    kept = [k for k, number in enumerate(found) if number is not None]
-    missing = sum(table[name][k] is None for k, number in enumerate(found) if number is None)
-    if len(kept) < len(found) and release.missing == "refuse":
+    found = [instead if value is None else numbers.get(plain(str(value)), instead) for value in table[name]]
+    lost = [k for k, number in enumerate(found) if number is None]
+    if lost and release.missing == "refuse":
         raise ValuesError(
             "every value must be one of the answers of the list",
-            given=f"others in {len(found) - len(kept)} of {len(found)} rows, first in record "
-            f"{next(k for k, number in enumerate(found) if number is None) + 1}",
+            given=f"others in {len(lost)} of {len(found)} rows, first in record {lost[0] + 1}",
             remedy="correct them, or use --missing drop or --unknown-as LABEL",
         )
+    kept = [k for k, number in enumerate(found) if number is not None]
     if keyed is not None:
         keyed = replace(keyed, ids=[table[str(ids)][k] for k in kept])
     codes = np.array([found[k] for k in kept], dtype=np.int64)
@@ -232,13 +224,19 @@ def privatize_list(
                 remedy="shuffle the records first, or accept the order: --order keep",
             ) from None
         entry.commit()
-        columns = {other: [values[k] for k in kept] for other, values in table.items()}
-        columns[name] = reports.tolist()
-        records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        records = [
+            {**{other: values[k] for other, values in table.items()}, name: report}
+            for k, report in zip(kept, reports.tolist(), strict=True)
+        ]
         write_table(records, output, release.overwrite)
-    dropped = len(found) - len(kept)
-    lost = {name: (missing, dropped - missing)} if dropped else {}
-    return name, FileRelease(output, len(kept), dropped, tuple(entry.notes), lost), list(table)
+    missing = sum(table[name][k] is None for k in lost)
+    why = {name: (missing, len(lost) - missing)} if lost else {}
+    return name, FileRelease(output, len(kept), len(lost), tuple(entry.notes), why), list(table)
+
+
+def _numbers(windows: Windows) -> dict[str, int]:
+    """The number of each answer by its label."""
+    return {plain(str(label)): k for k, label in enumerate(windows.labels)}
 
 
 def _entry(
@@ -344,7 +342,7 @@ def _groups(windows: Windows, more: Any) -> dict[str, list[Any]]:
         wanted[name] = split_labels(members)
     if not wanted:
         return {}
-    numbers = {plain(str(label)): k for k, label in enumerate(windows.labels)}
+    numbers = _numbers(windows)
     option = "--groups" if more.groups is not None else "--group"
     return {
         name: [windows.labels[_number(numbers, label, option)] for label in members]
@@ -354,12 +352,8 @@ def _groups(windows: Windows, more: Any) -> dict[str, list[Any]]:
 
 def _reports(source: str, reports: Any) -> list[int]:
     """The reports in a column of a file."""
-    from extremal.release.files.source import only_column, open_data, read_texts
-
-    with file_or_stdin(source, reports.format) as (path, format), progress("reading"):
-        data = open_data(path, [reports.column] if reports.column else [], format, reports.delimiter)
-        name = reports.column or only_column(data)
-        values = read_texts(data, name)
+    name, table = read_columns(source, reports.column, [], reports)
+    values = table[name]
     kept = [value for value in values if value is not None]
     if len(kept) < len(values) and reports.missing != "drop":
         raise ValuesError(

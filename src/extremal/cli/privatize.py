@@ -18,6 +18,7 @@ from .inputs import (
     file_or_stdin,
     load_keyed,
     named_label,
+    read_columns,
     read_mechanism,
     the_certified,
 )
@@ -317,7 +318,6 @@ def round_numbers(
     extremal round survey.csv -o rounded.csv --column age --points 18,40,60,90
     """
     from extremal.draw.keys import check_given_name
-    from extremal.release.files.source import open_data, read_texts
 
     if output == "-":
         raise FileError("numbers must be rounded into a file", given="-o -", remedy="it holds true answers")
@@ -327,10 +327,8 @@ def round_numbers(
     grid, keyed, ids = _grid(points), load_keyed(drawing), drawing.id_column
     if keyed is not None:
         check_given_name(column)
-    with file_or_stdin(source, reading.format) as (path, kind), progress("rounding"):
-        data = open_data(path, [column, *([] if ids is None else [ids])], kind, reading.delimiter)
-        table = {name: read_texts(data, name) for name in data.columns}
-        mode = os.stat(path).st_mode if source != "-" else 0o600
+    _, table = read_columns(source, column, [ids], reading, "rounding", every=True)
+    mode = os.stat(source).st_mode if source != "-" else 0o600
     there = [k for k, value in enumerate(table[column]) if value is not None]
     numbers = [_number(table[column][k], column, k + 1) for k in there]
     if keyed is not None:

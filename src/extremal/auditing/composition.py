@@ -311,7 +311,7 @@ def _distinct_columns(prior: Prior, mechanism: Mechanism) -> tuple[list[int], Fl
     np.add.at(merged.T, group, P.T)
     order = np.argsort(first)  # as they stand in the mechanism
     with np.errstate(divide="ignore"):
-        return occurs[first[order]].tolist(), np.asarray(np.log(merged[:, order]))
+        return occurs[first[order]].tolist(), np.log(merged[:, order])
 
 
 def same_rows(P: Floats) -> Ints:
@@ -770,4 +770,4 @@ def _rows(mechanism: Mechanism, labels: Labels, needed: Bools) -> Floats:
             remedy="build it for the posterior: posterior(prior, mechanism, outcome)",
         )
     known = np.array([row.get(label, -1) for label in labels])
-    return np.asarray(np.where((known >= 0)[:, None], mechanism.matrix[known], 0.0))
+    return np.where((known >= 0)[:, None], mechanism.matrix[known], 0.0)

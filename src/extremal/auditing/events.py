@@ -313,7 +313,7 @@ def better_read(met: Met) -> Bools:
     j, k, m, n = (np.maximum(v, 1) for v in (met.together, met.happened, met.occurred, met.pairs))
     read = np.sqrt((1 - j / k) / j) + np.sqrt((1 - m / n) / m)
     other = np.sqrt((1 - j / m) / j) + np.sqrt((1 - k / n) / k)
-    return np.asarray(read <= other)
+    return read <= other
 
 
 def bound_estimated(met: Met, chosen: Sequence[Event], reads: Bools, alpha: float) -> Floats:
@@ -367,4 +367,4 @@ def bound_given(met: Met, s: Ints, r: Ints, chosen: Sequence[Event], prior: Prio
 def _log_ratio(below: Floats, above: Floats) -> Floats:
     """log(below / above), and 0 where that shows nothing: a leakage is never negative."""
     ratio = np.divide(below, above, out=np.ones_like(below), where=(below > 0) & (above > 0))
-    return np.asarray(np.log(np.maximum(ratio, 1.0)))
+    return np.log(np.maximum(ratio, 1.0))

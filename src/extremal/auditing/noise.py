@@ -94,7 +94,7 @@ class Noise:
             A distance in units of the scale.
         """
         if self.family == "gaussian":
-            return np.asarray(log_ndtr(z))
+            return log_ndtr(z)
         return np.where(z < 0, z - math.log(2), np.log1p(-np.exp(-np.abs(z)) / 2))
 
     def log_between(self, low: Floats, high: Floats) -> Floats:
@@ -119,7 +119,7 @@ class Noise:
     def _log_density(self, z: Floats) -> Floats:
         """In units of the scale."""
         if self.family == "gaussian":
-            return np.asarray(-z * z / 2 - math.log(2 * math.pi) / 2)
+            return -z * z / 2 - math.log(2 * math.pi) / 2
         return -np.abs(z) - math.log(2)
 
     def log_ratios(self, y: float, values: Floats, x: int) -> Floats:

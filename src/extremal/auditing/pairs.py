@@ -323,7 +323,7 @@ def _split(n: int, seed: Any) -> NDArray[np.bool_]:
     drawn secrets or reports from with the same seed.
     """
     words = np.random.SeedSequence([SPLITTING, checks.whole(seed, "seed")])
-    return np.asarray(np.random.Generator(np.random.Philox(words)).random(n) < CHOOSING)
+    return np.random.Generator(np.random.Philox(words)).random(n) < CHOOSING
 
 
 def _columns(x: Any, y: Any, prior: Prior | None) -> tuple[Coded, Coded]:

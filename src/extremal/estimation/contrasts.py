@@ -78,7 +78,7 @@ class Scaled(NamedTuple):
 
     def values(self, unit: Floats) -> Floats:
         """Values of the targets from those of the unit targets, the last axis over targets."""
-        return np.asarray(self.low + self.spread * unit)
+        return self.low + self.spread * unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Channel:
     @cached_property
     def outputs(self) -> Floats:
         """The expected distribution of reports."""
-        return np.asarray(self.expected @ self.P)
+        return self.expected @ self.P
 
     @cached_property
     def possible(self) -> Bools:
@@ -137,7 +137,7 @@ class Channel:
         U, S, V = self.svd
         k = self.rank
         off = (report_shares - self.outputs)[self.possible] / np.sqrt(self.outputs[self.possible])
-        return np.asarray(self.expected + np.sqrt(self.expected) * (U[:, :k] @ (V[:k] @ off / S[:k])))
+        return self.expected + np.sqrt(self.expected) * (U[:, :k] @ (V[:k] @ off / S[:k]))
 
     def weights(self, targets: Floats, ridge: float = 0.0) -> Floats:
         """The unbiased weights of least expected variance where there are any, drawn towards 0 by the ridge."""
@@ -194,7 +194,7 @@ class SeparateStages(Channel):
         return np.concatenate([stage.symbol_weights() for stage in self.stages], axis=1)
 
     def inverse(self, report_shares: Floats) -> Floats:
-        return np.asarray(self.symbol_weights() @ report_shares)
+        return self.symbol_weights() @ report_shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +208,7 @@ class Contrasts:
     @cached_property
     def means(self) -> Floats:
         """(K, N): the mean of the weight when the input is i."""
-        return np.asarray(self.W @ self.channel.P.T)
+        return self.W @ self.channel.P.T
 
     @cached_property
     def bias(self) -> tuple[Floats, Floats]:
@@ -219,7 +219,7 @@ class Contrasts:
     @property
     def biased(self) -> Bools:
         low, high = self.bias
-        return np.asarray(high - low > 1e-6)
+        return high - low > 1e-6
 
 
 @one_thread
@@ -233,7 +233,7 @@ def standard_errors(channel: Channel, targets: Floats, n: float) -> Floats:
 def variances(W: Floats, q: Floats) -> Floats:
     """Of the weights of one report, if reports are distributed like q."""
     mean = W @ q
-    return np.asarray(np.maximum((W * W) @ q - mean * mean, 0.0))
+    return np.maximum((W * W) @ q - mean * mean, 0.0)
 
 
 def _two_valued(W: Floats) -> Floats:

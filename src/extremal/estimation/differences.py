@@ -170,7 +170,7 @@ def ratios(
     error = 1 - found.confidence
 
     def rest(theta: Floats) -> Floats:
-        return np.asarray(parts - theta[:, None] * whole)
+        return parts - theta[:, None] * whole
 
     lower = _end(values, least, lambda theta: found.bounds(rest(theta), error).lower <= 0)
     upper = _end(values, most, lambda theta: found.bounds(rest(theta), error).upper >= 0)
@@ -367,7 +367,7 @@ def _whitening(covariance: Floats) -> tuple[Floats, Floats]:
     """What makes the covariance the identity, and the directions in which there is no variance."""
     values, vectors = np.linalg.eigh(covariance)
     kept = values > KEPT * max(float(values.max(initial=0.0)), 1e-300)
-    return np.asarray((vectors[:, kept] / np.sqrt(values[kept])).T), np.asarray(vectors[:, ~kept].T)
+    return (vectors[:, kept] / np.sqrt(values[kept])).T, vectors[:, ~kept].T
 
 
 def _left(y: Floats, X: Floats) -> tuple[float, int]:

@@ -179,7 +179,7 @@ class Spread(NamedTuple):
         """No variance is larger if the mean lies in [first, last]."""
         off = np.clip(self.center, first, last) - self.center
         middle = np.clip((self.low + self.high) / 2, first, last)
-        return np.asarray(np.minimum(self.second - off * off, (self.high - middle) * (middle - self.low)))
+        return np.minimum(self.second - off * off, (self.high - middle) * (middle - self.low))
 
 
 def _size(counts: NDArray[Any]) -> float:
@@ -215,7 +215,7 @@ def deviation(variance: Floats, b: Floats, n: float, error: float) -> Floats:
     variance = np.maximum(variance, 1e-18 * b * b)  # a constant would divide by 0
     p = variance / (b * b + variance)
     share = _binomial_share(p, n, error)
-    return np.asarray(np.maximum((share * (b * b + variance) - variance) / b, 0.0))
+    return np.maximum((share * (b * b + variance) - variance) / b, 0.0)
 
 
 def _binomial_share(p: Floats, n: float, error: float) -> Floats:

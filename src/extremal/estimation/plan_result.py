@@ -106,7 +106,7 @@ class Plan:
     @property
     def half_widths(self) -> Floats:
         """1.96 standard errors of each share, for 95 %: an interval by itself."""
-        return np.asarray(normal_quantile((1 - self.confidence) / 2) * self.standard_errors)
+        return normal_quantile((1 - self.confidence) / 2) * self.standard_errors
 
     @cached_property
     def widths(self) -> Floats:
@@ -343,7 +343,7 @@ def _probabilities(z: Floats, weights: Floats, coefficient: float, share: float)
 
     reach = 40 + 10 * abs(coefficient)
     start = brentq(lambda b: float(weights @ expit(b + coefficient * z)) - share, -reach, reach)
-    return np.asarray(expit(start + coefficient * z))
+    return expit(start + coefficient * z)
 
 
 def _whole(people: float) -> int:

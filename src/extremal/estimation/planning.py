@@ -356,7 +356,7 @@ def _widths(channel: Channel, n: float, error: float, kind: str) -> Floats:
     bounds = expected_bounds(channel, symbols, n, error, kind)
     if kind == "all":
         bounds = within_simplex(bounds)
-    return np.asarray(bounds.upper - bounds.lower)
+    return bounds.upper - bounds.lower
 
 
 def expected_bounds(channel: Channel, targets: Floats, n: float, error: float, kind: str) -> Ends:

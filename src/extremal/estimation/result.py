@@ -64,7 +64,7 @@ class Uncertainty:
         """How common each output is among the reports, weighted if there are weights."""
         if self.survey is not None:
             return self.survey.report_shares
-        return np.asarray(self.counts / self._reports)
+        return self.counts / self._reports
 
     def bounds(self, targets: Floats, error: float, kind: str) -> Ends:
         """Intervals of a kind for targets: each holds its estimate, and is no narrower than its standard error."""
@@ -156,7 +156,7 @@ class Uncertainty:
             covariance = W @ self.survey.covariance @ W.T
         else:
             covariance = _sampling(W, self._expected_report_shares) / self._reports
-        return np.asarray(np.multiply.outer(spread, spread) * (covariance + np.diag(self._beside(W))))
+        return np.multiply.outer(spread, spread) * (covariance + np.diag(self._beside(W)))
 
     @one_thread
     def standard_errors(self, targets: Floats) -> Floats:
@@ -175,7 +175,7 @@ class Uncertainty:
         unit = Scaled.of(targets).unit
         simple = variances(self.linear(unit), self.report_shares) / max(self._reports - 1, 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(simple > 0, self.standard_errors(unit) ** 2 / simple, np.nan))
+            return np.where(simple > 0, self.standard_errors(unit) ** 2 / simple, np.nan)
 
     @property
     def _reports(self) -> int:
@@ -189,7 +189,7 @@ class Uncertainty:
 
     @property
     def _expected_report_shares(self) -> Floats:
-        return self.report_shares if self.fixed else np.asarray(self.estimated @ self.matrix)
+        return self.report_shares if self.fixed else self.estimated @ self.matrix
 
     def _linearised(self, W: Floats) -> Floats:
         """The variance of the mean of each weight, at the estimate itself."""
@@ -237,7 +237,7 @@ class Uncertainty:
 def _sampling(W: Floats, q: Floats) -> Floats:
     """The covariance of weights of one report."""
     mean = W @ q
-    return np.asarray((W * q) @ W.T - np.multiply.outer(mean, mean))
+    return (W * q) @ W.T - np.multiply.outer(mean, mean)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

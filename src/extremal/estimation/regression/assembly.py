@@ -280,7 +280,7 @@ def _constant(designs: Sequence[Floats], R: Floats) -> Floats:
     rows = sum(len(X) for X in designs)
     sums = sum((X.sum(axis=0) for X in designs), np.zeros(len(R))) / rows
     inner = scipy.linalg.solve_triangular(R, sums, trans="T")
-    return np.asarray(scipy.linalg.solve_triangular(R, inner))
+    return scipy.linalg.solve_triangular(R, inner)
 
 
 def typical(assembly: Assembly) -> Floats:

@@ -45,19 +45,19 @@ class Link(NamedTuple):
 
 
 def _logistic_density(x: Floats) -> Floats:
-    return np.asarray(special.expit(x) * special.expit(-x))
+    return special.expit(x) * special.expit(-x)
 
 
 def _logistic_slope(x: Floats) -> Floats:
-    return np.asarray(_logistic_density(x) * -np.tanh(x / 2))
+    return _logistic_density(x) * -np.tanh(x / 2)
 
 
 def _normal_density(x: Floats) -> Floats:
-    return np.asarray(np.exp(-x * x / 2) / ROOT_TWO_PI)
+    return np.exp(-x * x / 2) / ROOT_TWO_PI
 
 
 def _normal_slope(x: Floats) -> Floats:
-    return np.asarray(-x * _normal_density(x))
+    return -x * _normal_density(x)
 
 
 LOGIT = Link(special.expit, _logistic_density, _logistic_slope, special.logit)

@@ -134,7 +134,7 @@ def fit(assembly: Assembly, rows: int, start: Floats | None = None) -> Fitted:
         assembly = replace(assembly, empty=assembly.empty | {closest})
         whole = prepared.back @ best.theta
         prepared = assembly.prepared()
-        best = climb(prepared.likelihood, np.asarray(np.linalg.pinv(prepared.back) @ whole))
+        best = climb(prepared.likelihood, np.linalg.pinv(prepared.back) @ whole)
     _check(prepared, best)
     return Fitted(prepared, best, prepared.back @ best.theta)
 
@@ -259,7 +259,7 @@ def _first_shares(likelihood: Likelihood) -> Floats:
     K = len(likelihood.designs)
     if likelihood.log_shares is not None:
         return np.exp(likelihood.log_shares)
-    return np.asarray(0.95 * _report_shares(likelihood.channels, likelihood.weights, K) + 0.05 / K)
+    return 0.95 * _report_shares(likelihood.channels, likelihood.weights, K) + 0.05 / K
 
 
 def _report_shares(channels: Sequence[Emissions], weights: Floats, K: int) -> Floats:

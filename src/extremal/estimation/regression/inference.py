@@ -49,7 +49,7 @@ def covariance(fitted: Fitted, errors: str, rows: int) -> Floats:
     else:
         V = bread @ _between(fitted, rows) @ bread
     V = back @ V @ back.T
-    return np.asarray((V + V.T) / 2)
+    return (V + V.T) / 2
 
 
 def _spread(fitted: Fitted) -> Floats:
@@ -114,7 +114,7 @@ def _true_spread(fitted: Fitted) -> Floats:
             u = row.gradient
             share = squares[rows] * parts.given[k]
             packed += weighted_products(share * u[first] * u[second], likelihood.designs[k][:, rows])
-    return np.asarray(C.T @ unpacked(packed) @ C)
+    return C.T @ unpacked(packed) @ C
 
 
 def _expected(likelihood: Likelihood, theta: Floats, table: Floats) -> Floats:
@@ -136,7 +136,7 @@ def _expected(likelihood: Likelihood, theta: Floats, table: Floats) -> Floats:
                     packed += np.where(q > 0, q * u[first] * u[second], 0.0)
         total += weighted_products(likelihood.weights[rows] * packed, X)
     C = likelihood.contrast
-    return np.asarray(C.T @ unpacked(total) @ C)
+    return C.T @ unpacked(total) @ C
 
 
 def _complete(likelihood: Likelihood, theta: Floats) -> Floats:
@@ -160,7 +160,7 @@ def _complete(likelihood: Likelihood, theta: Floats) -> Floats:
             own = weighted_products(likelihood.weights[rows] * spread, likelihood.covariates[:, rows])
             rest = own if not rest.size else rest + own
     C = likelihood.contrast
-    found = np.asarray(C.T @ unpacked(total) @ C)
+    found = C.T @ unpacked(total) @ C
     return found if likelihood.covariates is None else scipy.linalg.block_diag(found, unpacked(rest))
 
 

@@ -178,7 +178,7 @@ class Likelihood:
 
 def outer(one: Floats, other: Floats) -> Floats:
     """The products of all rows of two matrices: (d, n) and (p, n) give (d p, n)."""
-    return np.asarray((one[:, None] * other[None]).reshape(-1, one.shape[1]))
+    return (one[:, None] * other[None]).reshape(-1, one.shape[1])
 
 
 def row_scores(likelihood: Likelihood, rows: slice, parts: Parts) -> Floats:

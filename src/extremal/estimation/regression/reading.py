@@ -173,7 +173,7 @@ class Combinations:
         place = {x: i for i, x in enumerate(private.mechanism.inputs)}
         where = [self.names.index(name) for name in private.names]
         inputs = [place[_whole(private, [labels[k] for k in where])] for labels in self.labels]
-        return np.asarray(corrections(private.mechanism.matrix, rows)[inputs][None])
+        return corrections(private.mechanism.matrix, rows)[inputs][None]
 
     def log_prior(self, found: Sequence[PrivateColumns], outcome: str) -> Floats:
         """log P(k) as the mechanisms' priors have it, columns of different mechanisms independent."""
@@ -210,7 +210,7 @@ def corrections(P: Floats, codes: Ints) -> Floats:
     """The table (inputs, outputs) of least variance for reports as frequent as these."""
     counts = np.bincount(codes, minlength=P.shape[1]) + 1.0
     scaled = P / (counts / counts.sum())
-    return np.asarray(np.linalg.solve(scaled @ P.T, scaled))
+    return np.linalg.solve(scaled @ P.T, scaled)
 
 
 def check_rank(private: PrivateColumns, why: str) -> None:

@@ -126,7 +126,7 @@ class FigureTable(Tabular):
     @property
     def p_values(self) -> Floats:
         """Two-sided, against 0."""
-        return np.asarray(2 * scipy.special.ndtr(-np.abs(self.z)))
+        return 2 * scipy.special.ndtr(-np.abs(self.z))
 
     def columns(self) -> dict[str, list[Any]]:
         """Heading -> values."""

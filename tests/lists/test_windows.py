@@ -468,13 +468,13 @@ def test_all_ways_of_counting_agree_with_sets(layout, size, cost, uneven, monkey
     expected = [sum(z in s for s in sets) for z in range(layout.prime)]
     group = set(range(0, layout.prime, 3))
     member = np.array([float(z in group) for z in range(layout.prime)])
+    reports = counting.Reports(layout, size, starts, steps)
     for grouped in (0, math.inf):
         monkeypatch.setattr(counting, "GROUPED", grouped)
-        assert counting.held(layout, size, starts, steps).tolist() == expected
+        assert reports.held().tolist() == expected
         few = np.arange(min(3, size))
-        assert counting.held(layout, size, starts, steps, few).tolist() == expected[: len(few)]
-        found = counting.members_held(layout, size, starts, steps, member)
-        assert found.tolist() == [len(s & group) for s in sets]
+        assert reports.held(few).tolist() == expected[: len(few)]
+        assert reports.members_held(member).tolist() == [len(s & group) for s in sets]
 
 
 @pytest.mark.parametrize(("answers", "epsilon"), [(2000, 0.3), (2000, 3.0), (22_000, 5.0), (50_000, 7.0)])

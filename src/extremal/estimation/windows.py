@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import bdtr, bdtrc
 
 from .._common import checks
 from .._common.threads import one_thread
@@ -55,96 +56,99 @@ GROUPED = 1 << 10  # members of the sets of a step, from which on its numbers ar
 WORKERS = min(2, os.cpu_count() or 1)  # of the two transforms of a step; each row's bits are the same
 
 
-def held(layout: Steps, size: int, starts: Ints, steps: Ints, numbers: Ints | None = None) -> Ints:
-    """How many of the sets hold each of these numbers; all below the prime, if None."""
-    if numbers is not None and len(numbers) <= size:
-        places = (layout.places(steps, (z - starts) % layout.prime) for z in numbers.tolist())
-        return np.array([np.count_nonzero(place < size) for place in places], dtype=np.int64)
-    if _convolves(layout, size, starts, steps):
-        counts = _convolved(layout, size, starts, steps)
-    else:
-        counts = np.zeros(2 * layout.prime, dtype=np.int64)
+class Reports(NamedTuple):
+    """Reports as numbers: their sets hold `size` numbers below the prime of the layout each."""
+
+    layout: Steps
+    size: int
+    starts: Ints
+    steps: Ints
+
+    def held(self, numbers: Ints | None = None) -> Ints:
+        """How many of the sets hold each of these numbers; all below the prime, if None."""
+        prime = self.layout.prime
+        if numbers is not None and len(numbers) <= self.size:
+            places = (self.layout.places(self.steps, (z - self.starts) % prime) for z in numbers.tolist())
+            return np.array([np.count_nonzero(place < self.size) for place in places], dtype=np.int64)
+        counts = self._convolved() if self._convolves() else self._counted()
+        counts = counts[:prime] + counts[prime:]
+        return counts if numbers is None else counts[numbers]
+
+    def members_held(self, member: Floats) -> Ints:
+        """How many of the numbers with `member` 1 the set of each report holds."""
+        out = np.empty(len(self.starts), dtype=np.int64)
+        if self._convolves():
+            group = rfft(member, self._length)
+            for step, rows in self._by_step():
+                both = irfft(group * rfft(self._first(step), self._length).conj(), self._length)
+                starts = self.starts[rows]
+                out[rows] = np.rint(both[starts] + both[starts - self.layout.prime])
+            return out
+        twice = np.concatenate([member, member])
+        for rows, members in self._sets():
+            out[rows] = np.rint(twice[members].sum(axis=1))
+        return out
+
+    def _counted(self) -> Ints:
+        """How often each number from 0 to 2 p - 1 is a member, member by member."""
+        counts = np.zeros(2 * self.layout.prime, dtype=np.int64)
         waiting: list[Ints] = []
-        for _, members in _sets(layout, size, starts, steps):
+        for _, members in self._sets():
             waiting.append(members.ravel())
             if sum(map(len, waiting)) >= CELLS:
                 counts += np.bincount(np.concatenate(waiting), minlength=len(counts))
                 waiting = []
-        counts += np.bincount(np.concatenate([*waiting, counts[:0]]), minlength=len(counts))
-        counts = counts[: layout.prime] + counts[layout.prime :]
-    return counts if numbers is None else counts[numbers]
+        return counts + np.bincount(np.concatenate([*waiting, counts[:0]]), minlength=len(counts))
 
+    def _convolved(self) -> Ints:
+        """The same by convolutions."""
+        prime, length = self.layout.prime, self._length
+        total = np.zeros(length // 2 + 1, dtype=np.complex128)
+        every, some = list(self._by_step()), max(1, CELLS // (2 * prime))
+        for k in range(0, len(every), some):
+            part = every[k : k + some]
+            seen = [np.bincount(self.starts[rows], minlength=prime) for _, rows in part]
+            spectra = rfft(
+                np.stack([*seen, *(self._first(step) for step, _ in part)]), length, axis=1, workers=WORKERS
+            )
+            for one, other in zip(spectra[: len(seen)], spectra[len(seen) :], strict=True):
+                total += np.multiply(one, other, out=one)
+        return np.rint(irfft(total, length)[: 2 * prime]).astype(np.int64)
 
-def members_held(layout: Steps, size: int, starts: Ints, steps: Ints, member: Floats) -> Ints:
-    """How many of the numbers with `member` 1 the set of each report holds."""
-    out = np.empty(len(starts), dtype=np.int64)
-    if _convolves(layout, size, starts, steps):
-        length = _length(layout)
-        group = rfft(member, length)
-        for step, rows in _by_step(starts, steps):
-            first = rfft(_ones(layout, layout.numbers(step, np.arange(size))), length)
-            both = irfft(group * first.conj(), length)
-            out[rows] = np.rint(both[starts[rows]] + both[starts[rows] - layout.prime])
-        return out
-    twice = np.concatenate([member, member])
-    for rows, members in _sets(layout, size, starts, steps):
-        out[rows] = np.rint(twice[members].sum(axis=1))
-    return out
+    def _convolves(self) -> bool:
+        """Whether convolutions take less than counting member by member."""
+        work = CONVOLVED * len(np.unique(self.steps)) * self.layout.prime
+        return work < len(self.starts) * self.size
 
+    @property
+    def _length(self) -> int:
+        """Of a transform in which nothing overlaps; powers of two are transformed a tenth faster than others."""
+        return int(64 * next_fast_len(-(-2 * self.layout.prime // 64), real=True))
 
-def _convolved(layout: Steps, size: int, starts: Ints, steps: Ints) -> Ints:
-    length = _length(layout)
-    total = np.zeros(length // 2 + 1, dtype=np.complex128)
-    every, some = list(_by_step(starts, steps)), max(1, CELLS // (2 * layout.prime))
-    for k in range(0, len(every), some):
-        seen = [np.bincount(starts[rows], minlength=layout.prime) for _, rows in every[k : k + some]]
-        first = [_ones(layout, layout.numbers(step, np.arange(size))) for step, _ in every[k : k + some]]
-        spectra = rfft(np.stack([*seen, *first]), length, axis=1, workers=WORKERS)
-        for one, other in zip(spectra[: len(seen)], spectra[len(seen) :], strict=True):
-            total += np.multiply(one, other, out=one)
-    sums = irfft(total, length)
-    found = sums[: layout.prime]
-    found[: layout.prime - 1] += sums[layout.prime : 2 * layout.prime - 1]
-    return np.rint(found).astype(np.int64)
+    def _first(self, step: int) -> Floats:
+        """1 for each number that the first set of a step holds."""
+        found = np.zeros(self.layout.prime)
+        found[self.layout.numbers(step, np.arange(self.size))] = 1.0
+        return found
 
+    def _by_step(self) -> Iterator[tuple[int, Ints]]:
+        """Each step, with the rows of its reports in the order of their starts: memory is then used in order, too."""
+        order = np.lexsort((self.starts, self.steps))
+        for rows in np.split(order, np.flatnonzero(np.diff(self.steps[order])) + 1):
+            yield int(self.steps[rows[0]]), rows
 
-def _convolves(layout: Steps, size: int, starts: Ints, steps: Ints) -> bool:
-    """Whether convolutions take less than counting member by member."""
-    return CONVOLVED * len(np.unique(steps)) * layout.prime < len(starts) * size
-
-
-def _length(layout: Steps) -> int:
-    """Of a transform in which nothing overlaps; powers of two are transformed a tenth faster than others."""
-    return int(64 * next_fast_len(-(-2 * layout.prime // 64), real=True))
-
-
-def _ones(layout: Steps, numbers: Ints) -> Floats:
-    found = np.zeros(layout.prime)
-    found[numbers] = 1.0
-    return found
-
-
-def _by_step(starts: Ints, steps: Ints) -> Iterator[tuple[int, Ints]]:
-    """Each step, with the rows of its reports in the order of their starts: memory is then used in order, too."""
-    order = np.lexsort((starts, steps))
-    for rows in np.split(order, np.flatnonzero(np.diff(steps[order])) + 1):
-        yield int(steps[rows[0]]), rows
-
-
-def _sets(layout: Steps, size: int, starts: Ints, steps: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Some rows at a time and the members of their sets, from 0 to 2 p - 2: modulo p."""
-    places = np.arange(size, dtype=np.int64)
-    most = max(1, CELLS // size)
-    if len(starts) * size < GROUPED * len(np.unique(steps)):
-        for k in range(0, len(starts), most):
-            rows = np.arange(k, min(k + most, len(starts)))
-            yield rows, layout.numbers(steps[rows, None], places) + starts[rows, None]
-        return
-    for step, every in _by_step(starts, steps):
-        first = np.sort(layout.numbers(step, places))
-        for k in range(0, len(every), most):
-            rows = every[k : k + most]
-            yield rows, first + starts[rows, None]
+    def _sets(self) -> Iterator[tuple[Ints, Ints]]:
+        """Some rows at a time and the members of their sets, from 0 to 2 p - 2: modulo p."""
+        n, places = len(self.starts), np.arange(self.size)
+        most = max(1, CELLS // self.size)
+        if n * self.size < GROUPED * len(np.unique(self.steps)):
+            for rows in np.split(np.arange(n), range(most, n, most)):
+                yield rows, self.layout.numbers(self.steps[rows, None], places) + self.starts[rows, None]
+            return
+        for step, every in self._by_step():
+            first = np.sort(self.layout.numbers(step, places))
+            for rows in np.split(every, range(most, len(every), most)):
+                yield rows, first + self.starts[rows, None]
 
 
 class Range(NamedTuple):
@@ -224,11 +228,10 @@ def estimate_windows(
     """
     level = checks.confidence(confidence)
     kind = check_kind(intervals)
-    starts, steps = split(windows, reports)
+    found = split(windows, reports)
     chosen = tuple(windows.labels) if labels is None else tuple(labels)
-    numbers = None if labels is None else numbers_of(windows, chosen)
-    counts = held(windows.layout, windows.size, starts, steps, numbers)[: len(chosen)]
-    n = len(starts)
+    counts = found.held(None if labels is None else numbers_of(windows, chosen))[: len(chosen)]
+    n = len(found.starts)
     own, other = windows.supports
     error = (1 - level) / (2 * (max(len(counts), 1) if kind == "all" else 1))
     seen = counts / n
@@ -244,21 +247,19 @@ def estimate_windows(
         np.sqrt(rate * (1 - rate) / n) / (own - other),
         np.ones(len(counts), dtype=np.bool_),
         Promise(level, kind, exact=True),
-        warning=unexplained(2 * min(_misfit(counts, len(counts), n, own, other), _uneven(windows, steps))),
+        warning=unexplained(2 * min(_misfit(counts, len(counts), n, own, other), _uneven(found))),
     )
 
 
-def _uneven(windows: Windows, steps: Ints) -> float:
+def _uneven(found: Reports) -> float:
     """How likely some step is drawn as often or as rarely, at most: whatever the answers are, all are alike."""
-    kinds, drawn = windows.layout.steps, np.unique(steps, return_counts=True)[1]
+    kinds, drawn = found.layout.steps, np.unique(found.steps, return_counts=True)[1]
     drawn = np.append(drawn, 0) if len(drawn) < kinds else drawn
-    return _misfit(drawn, kinds, len(steps), 1 / kinds, 1 / kinds)
+    return _misfit(drawn, kinds, len(found.steps), 1 / kinds, 1 / kinds)
 
 
 def _misfit(counts: Ints, kinds: int, n: int, own: float, other: float) -> float:
     """How likely one of so many counts is as far beyond what shares of 0 and 1 lead to, at most."""
-    from scipy.special import bdtr, bdtrc
-
     if not len(counts):
         return 1.0
     few, many = float(bdtr(counts.min(), n, other)), float(bdtrc(counts.max() - 1, n, own))
@@ -292,26 +293,25 @@ def estimate_window_groups(
         Of each interval by itself, in the limit of many reports.
     """
     level = checks.confidence(confidence)
-    starts, steps = split(windows, reports)
-    n = len(starts)
+    found = split(windows, reports)
+    n = len(found.starts)
     own, other = windows.supports
-    error = 1 - level
     means, errors, lower, upper = np.empty((4, len(groups)))
     size, unused = windows.size, windows.prime - windows.answers
     spare = np.zeros(windows.prime)
     spare[windows.answers :] = 1.0
-    idle = members_held(windows.layout, size, starts, steps, spare) if unused else np.zeros(n, dtype=np.int64)
+    idle = found.members_held(spare) if unused else np.zeros(n, dtype=np.int64)
     for k, labels in enumerate(groups.values()):
         member = np.zeros(windows.prime)
         member[numbers_of(windows, tuple(labels))] = 1.0
         part = float(member.sum()) / windows.answers  # of the spare codes
-        numbers = members_held(windows.layout, size, starts, steps, member) + part * idle
+        numbers = found.members_held(member) + part * idle
         held_by, times = np.unique(numbers, return_counts=True)
         # A group of size g is held `other` g times on average if its share is 0, own - other more if it is 1.
         none = (member.sum() + part * unused) * other
         most = min(float(member.sum()), size) + part * min(unused, size)
         within = Range(most, none, none + own - other)
-        mean, errors[k], low, high = sample_mean(held_by, times, within, error, other * (1 - other))
+        mean, errors[k], low, high = sample_mean(held_by, times, within, 1 - level, other * (1 - other))
         means[k], lower[k], upper[k] = (x - none for x in (mean, low, high))
     means, errors, lower, upper = (x / (own - other) for x in (means, errors, lower, upper))
     bounds = covering(Ends(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)), means, errors)
@@ -326,8 +326,8 @@ def estimate_window_groups(
     )
 
 
-def split(windows: Windows, reports: Any) -> tuple[Ints, Ints]:
-    """The starts and the steps of reports."""
+def split(windows: Windows, reports: Any) -> Reports:
+    """Reports, checked."""
     raw = _whole_numbers(reports)
     most = windows.reports
     whole = raw.ndim == 1 and raw.dtype.kind in "iu" and len(raw) > 0
@@ -340,7 +340,7 @@ def split(windows: Windows, reports: Any) -> tuple[Ints, Ints]:
             remedy="give what `Windows.privatize` made, with the same windows",
         )
     step, start = np.divmod(raw.astype(np.int64), windows.prime)
-    return start, step
+    return Reports(windows.layout, windows.size, start, step)
 
 
 def _whole_numbers(reports: Any) -> NDArray[Any]:

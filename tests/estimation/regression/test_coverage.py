@@ -166,7 +166,7 @@ def test_intervals_of_corrected_scores_hold_where_the_model_is_wrong(which):
             _assembly("poisson", mechanism, *rows),
             weights=weights,
             squares=weights,
-            covariates=None,
+            covariates=np.zeros((len(weights), 0)),
             corrections=(corrections(mechanism.matrix, reports)[None],),
             corrected=True,
         )

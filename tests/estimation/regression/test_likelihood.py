@@ -50,7 +50,7 @@ def likelihood(family, *, predictors, joint=False, covariates=True, n=60, seed=0
         channels.append(Emissions(generator.integers(0, 5, n), table))
     outcome = None if J > 1 else generator.integers(0, 4, n).astype(float)
     shared = predictors and covariates
-    Z = np.vstack([np.ones(n), generator.standard_normal(n)]) if shared else None
+    Z = np.vstack([np.ones(n), generator.standard_normal(n)]) if shared else np.zeros((0, n))
     fixed = np.log(np.full(K, 1 / K)) if predictors and not covariates else None
     return Likelihood(
         family, designs, contrast, tuple(channels), generator.uniform(0.5, 2, n), outcome, Z, fixed

@@ -24,6 +24,7 @@ from .likelihood import Emissions, Likelihood
 
 COLLINEAR = 1e-9  # of a column of length 1: what is left of it beside the others
 ROWS = 1 << 14  # of a block of the factorisation
+ROUNDS = 200  # of EM
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +172,7 @@ class Assembly:
     clusters: Ints | None
     outcome: Floats | None
     configurations: tuple[tuple[Any, ...], ...]  # labels of the private predictors
-    covariates: Floats | None
+    covariates: Floats  # none where the shares of private predictors are fixed
     covariate_names: tuple[str, ...]
     log_shares: Floats | None
     corrections: tuple[Floats, ...] | None = None  # for each channel, what takes the place of its table
@@ -180,9 +181,8 @@ class Assembly:
 
     def grouped(self) -> Assembly:
         """The same with equal rows as one."""
-        arrays = [*self.designs, *(channel.codes for channel in self.channels)]
-        extra = (self.covariates, self.outcome, self.clusters)
-        arrays += [a for a in extra if a is not None]
+        arrays = [*self.designs, *(channel.codes for channel in self.channels), self.covariates]
+        arrays += [a for a in (self.outcome, self.clusters) if a is not None]
         found = equal_rows(arrays)
         if found is None:
             return self
@@ -195,7 +195,7 @@ class Assembly:
             squares=np.bincount(group, self.squares).astype(np.float64),
             clusters=None if self.clusters is None else self.clusters[first],
             outcome=None if self.outcome is None else self.outcome[first],
-            covariates=None if self.covariates is None else self.covariates[first],
+            covariates=self.covariates[first],
         )
 
     def without(self, term: str) -> Assembly:
@@ -218,9 +218,9 @@ class Assembly:
         ones = _constant(assembly.designs, R)
         made = structure(assembly.family, assembly.names, assembly.answers, ones, assembly.empty)
         at = coordinates(assembly.designs, R, made.contrast @ made.merged)
-        back, covariates = made.merged @ at.back, None
+        back, covariates = made.merged @ at.back, assembly.covariates.T
         parameters = made.parameters
-        if assembly.covariates is not None:
+        if len(covariates):
             S = factor([assembly.covariates], assembly.covariate_names)
             inverse = scipy.linalg.solve_triangular(S, np.eye(len(S)))
             covariates = np.ascontiguousarray((assembly.covariates @ inverse).T)
@@ -298,13 +298,13 @@ def typical(assembly: Assembly) -> Floats:
     return np.asarray(0.95 * shares + 0.05 / len(shares))
 
 
-def shares_of(channel: Emissions, weights: Floats, rounds: int = 200) -> Floats:
+def shares_of(channel: Emissions, weights: Floats) -> Floats:
     """Shares (J, K) of the combinations from reports alone, near the most likely ones, by EM from equal shares."""
     J, K, M = channel.table.shape
     P = channel.table.reshape(-1, M)
     counts = np.bincount(channel.codes, weights, minlength=M)
     theta = np.full(len(P), 1 / len(P))
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         q = theta @ P
         ratio = np.divide(counts, q, out=np.zeros(M), where=q > 0)
         theta = theta * (P @ ratio) / counts.sum()

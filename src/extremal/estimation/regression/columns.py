@@ -34,6 +34,11 @@ class Parsed:
     terms: Any  # formulaic's
 
     @property
+    def used(self) -> list[str]:
+        """All columns, those of the outcome first."""
+        return list(dict.fromkeys([*sorted(self.outcome_columns), *sorted(self.columns)]))
+
+    @property
     def plain(self) -> bool:
         """Whether the outcome is a column as it stands."""
         return self.outcome_columns == {self.outcome}

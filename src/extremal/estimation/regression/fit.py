@@ -150,7 +150,9 @@ def fit_corrected(assembly: Assembly, rows: int) -> Fitted:
     K = len(assembly.designs)
     shares = _report_shares(assembly.channels, assembly.weights, K)
     log_shares = np.log(np.maximum(shares, 1e-12))
-    plain = replace(assembly, covariates=None, covariate_names=(), log_shares=log_shares)
+    plain = replace(
+        assembly, covariates=assembly.covariates[:, :0], covariate_names=(), log_shares=log_shares
+    )
     likelihood = plain.prepared().likelihood
     return fit(
         replace(plain, corrected=True), rows, start=_calibrated(likelihood, _constants(plain, likelihood))
@@ -233,9 +235,7 @@ def _sampled(likelihood: Likelihood, start: Floats) -> Floats:
         channels=tuple(Emissions(c.codes[rows], c.table) for c in likelihood.channels),
         weights=likelihood.weights[rows],
         outcome=None if likelihood.outcome is None else likelihood.outcome[rows],
-        covariates=None
-        if likelihood.covariates is None
-        else np.ascontiguousarray(likelihood.covariates[:, rows]),
+        covariates=np.ascontiguousarray(likelihood.covariates[:, rows]),
     )
     peak = climb(part, start)
     near = peak.converged and np.linalg.norm(peak.theta - start) < 50
@@ -247,7 +247,7 @@ def _constants(assembly: Assembly, likelihood: Likelihood) -> Floats:
     eta = likelihood.family.constants(typical(assembly))
     ones = np.mean([X.mean(axis=1) for X in likelihood.designs], axis=0)
     theta = np.asarray(likelihood.contrast.T @ np.outer(eta, ones).ravel())
-    if likelihood.covariates is None:
+    if not likelihood.share_size:
         return theta
     log_w = np.log(_first_shares(likelihood))
     ones = likelihood.covariates.mean(axis=1)
@@ -278,7 +278,8 @@ def _calibrated(likelihood: Likelihood, first: Floats) -> Floats:
     r /= r.sum(axis=0)
     X = sum((r[k] * X for k, X in enumerate(likelihood.designs)), np.zeros_like(likelihood.designs[0]))
     channels = tuple(c for c in likelihood.channels if c.table.shape[0] > 1)
-    simple = replace(likelihood, designs=(X,), channels=channels, covariates=None, log_shares=None)
+    none = likelihood.covariates[:0]
+    simple = replace(likelihood, designs=(X,), channels=channels, covariates=none, log_shares=None)
     q = likelihood.contrast.shape[1]
     peak = climb(simple, first[:q])
     start = np.concatenate([peak.theta, first[q:]])

@@ -144,7 +144,8 @@ def _complete(likelihood: Likelihood, theta: Floats) -> Floats:
     B, gamma = likelihood.coefficients(theta)
     D, p = likelihood.family.predictors, len(likelihood.designs[0])
     total = np.zeros((D * (D + 1) // 2, p, p))
-    rest = np.zeros((0, 0, 0))
+    shared, c = len(likelihood.designs) - 1, len(likelihood.covariates)
+    rest = np.zeros((shared * (shared + 1) // 2, c, c))
     for rows in likelihood.blocks():
         parts, (seen, _) = likelihood.parts(rows, B, gamma), likelihood.seen(rows)
         for k, X in enumerate(X[:, rows] for X in likelihood.designs):
@@ -152,16 +153,13 @@ def _complete(likelihood: Likelihood, theta: Floats) -> Floats:
             if isinstance(likelihood.family, Discrete):
                 curvature = _answered(likelihood.family, B @ X, seen[k])
             total -= weighted_products(likelihood.weights[rows] * parts.given[k] * curvature, X)
-        if likelihood.covariates is not None:
-            w = np.broadcast_to(parts.prior, parts.given.shape)[1:]
-            first, second = pairs(len(w))
-            spread = -w[first] * w[second]
-            spread[first == second] += w
-            own = weighted_products(likelihood.weights[rows] * spread, likelihood.covariates[:, rows])
-            rest = own if not rest.size else rest + own
+        w = np.broadcast_to(parts.prior, parts.given.shape)[1:]
+        first, second = pairs(len(w))
+        spread = -w[first] * w[second]
+        spread[first == second] += w
+        rest = rest + weighted_products(likelihood.weights[rows] * spread, likelihood.covariates[:, rows])
     C = likelihood.contrast
-    found = C.T @ unpacked(total) @ C
-    return found if likelihood.covariates is None else scipy.linalg.block_diag(found, unpacked(rest))
+    return scipy.linalg.block_diag(C.T @ unpacked(total) @ C, unpacked(rest))
 
 
 def _answered(family: Discrete, eta: Floats, seen: Floats) -> Floats:

@@ -63,12 +63,10 @@ class Likelihood:
     contrast: Floats  # (D p, q)
     channels: tuple[Emissions, ...]
     weights: Floats
-    outcome: Floats | None = None
-    covariates: Floats | None = None  # (c, n): of P(k | z); None: it is fixed
-    log_shares: Floats | None = None  # (K,): P(k), where it is fixed
-    corrected: bool = (
-        False  # tables of predictors hold corrections, and log L is Σ_k a_k log g_k (module corrected)
-    )
+    outcome: Floats | None
+    covariates: Floats  # (c, n): of P(k | z); none where it is fixed
+    log_shares: Floats | None  # (K,): P(k), where it is fixed
+    corrected: bool = False  # tables of predictors hold corrections, and log L is Σ_k a_k log g_k
 
     @property
     def size(self) -> int:
@@ -78,7 +76,7 @@ class Likelihood:
     @property
     def share_size(self) -> int:
         """The number of coefficients of P(k | z)."""
-        return 0 if self.covariates is None else (len(self.designs) - 1) * len(self.covariates)
+        return (len(self.designs) - 1) * len(self.covariates)
 
     @cached_property
     def block(self) -> int:
@@ -97,8 +95,7 @@ class Likelihood:
         """B (D, p), and the coefficients of P(k | z) (K - 1, c)."""
         q = self.contrast.shape[1]
         B = (self.contrast @ theta[:q]).reshape(self.family.predictors, -1)
-        c = 0 if self.covariates is None else len(self.covariates)
-        return B, theta[q:].reshape(-1, c) if c else np.zeros((0, 0))
+        return B, theta[q:].reshape(len(self.designs) - 1, len(self.covariates))
 
     def seen(self, rows: slice) -> tuple[list[Floats], Floats]:
         """What the outcome's likelihood sees for each k, and the probabilities a (K, n) of the other reports."""
@@ -119,8 +116,8 @@ class Likelihood:
 
     def log_priors(self, rows: slice, gamma: Floats) -> Floats:
         """log P(k | z) for every row, (K, n) or (K, 1)."""
-        if self.covariates is None:
-            return np.zeros((1, 1)) if self.log_shares is None else self.log_shares[:, None]
+        if self.log_shares is not None:
+            return self.log_shares[:, None]
         zeta = np.zeros((len(self.designs), len(self.weights[rows])))
         zeta[1:] = gamma @ self.covariates[:, rows]
         zeta -= zeta.max(axis=0)
@@ -169,16 +166,13 @@ class Likelihood:
         for rows in self.blocks():
             parts = self.parts(rows, B, gamma)
             own = self.contrast.T @ row_scores(self, rows, parts)
-            if self.covariates is None:
-                yield rows, own
-            else:
-                v = (parts.given - parts.prior)[1:]
-                yield rows, np.vstack([own, outer(v, self.covariates[:, rows])])
+            v = (parts.given - parts.prior)[1:]
+            yield rows, np.vstack([own, outer(v, self.covariates[:, rows])])
 
 
 def outer(one: Floats, other: Floats) -> Floats:
     """The products of all rows of two matrices: (d, n) and (p, n) give (d p, n)."""
-    return (one[:, None] * other[None]).reshape(-1, one.shape[1])
+    return (one[:, None] * other[None]).reshape(-1, other.shape[1])
 
 
 def row_scores(likelihood: Likelihood, rows: slice, parts: Parts) -> Floats:
@@ -215,9 +209,8 @@ class _DerivativeSums:
 
     @classmethod
     def empty(cls, likelihood: Likelihood) -> _DerivativeSums:
-        D, p, K = likelihood.family.predictors, len(likelihood.designs[0]), len(likelihood.designs)
-        c = 0 if likelihood.covariates is None else len(likelihood.covariates)
-        shared = K - 1 if c else 0
+        D, p, c = likelihood.family.predictors, len(likelihood.designs[0]), len(likelihood.covariates)
+        shared = len(likelihood.designs) - 1
         return cls(
             np.zeros((D, p)),
             np.zeros((D * (D + 1) // 2, p, p)),
@@ -244,11 +237,10 @@ class _DerivativeSums:
             return
         G = row_scores(likelihood, rows, parts)
         self.products += (weights * G) @ G.T
-        if likelihood.covariates is not None:
+        if likelihood.share_size:
             self._add_shares(likelihood, rows, parts, G)
 
     def _add_shares(self, likelihood: Likelihood, rows: slice, parts: Parts, G: Floats) -> None:
-        assert likelihood.covariates is not None
         weights, Z = likelihood.weights[rows], likelihood.covariates[:, rows]
         rho, prior = parts.given[1:], np.broadcast_to(parts.prior, parts.given.shape)[1:]
         v = rho - prior
@@ -265,12 +257,9 @@ class _DerivativeSums:
     def finish(self, likelihood: Likelihood) -> tuple[Floats, Floats]:
         C = likelihood.contrast
         H = C.T @ (unpacked(self.packed) - self.products) @ C
-        gradient = C.T @ self.gradient.ravel()
-        if likelihood.covariates is None:
-            return gradient, (H + H.T) / 2
         cross = C.T @ self.cross
         H = np.block([[H, cross], [cross.T, unpacked(self.share_packed)]])
-        return np.concatenate([gradient, self.share_gradient.ravel()]), (H + H.T) / 2
+        return np.concatenate([C.T @ self.gradient.ravel(), self.share_gradient.ravel()]), (H + H.T) / 2
 
 
 def unpacked(packed: Floats) -> Floats:

@@ -18,13 +18,14 @@ import numpy as np
 from ..._common import checks
 from ..._common.types import Bools, Floats, Ints
 from ..._common.words import shorten
-from ...certification.certified import Certified, as_estimable
+from ...certification.certified import as_estimable
 from ...draw.columns import objects
 from ...draw.drawing import labels_at
 from ...errors import MechanismError, OptionError, ValuesError
 from ...model.labels import Labels, as_list
 from ...model.mechanism import Mechanism
 from ...model.prior import Prior
+from ..counts import reference_prior
 from ..estimate import check_same_answers, named_pair, stacked
 from ..sample import check_weights
 from . import columns, families
@@ -90,16 +91,12 @@ def private_columns(given: Any, parsed: Parsed) -> tuple[PrivateColumns, ...]:
                 given=shorten(matrix.inputs, 3),
                 remedy="give each column its own mechanism",
             )
-        found.append(
-            PrivateColumns(
-                names, matrix, mechanism.prior_between if isinstance(mechanism, Certified) else None
-            )
-        )
+        found.append(PrivateColumns(names, matrix, reference_prior(mechanism, None)))
     all_names = [name for private in found for name in private.names]
     if len(set(all_names)) < len(all_names):
         raise OptionError("each private column must have one mechanism", given=shorten(all_names))
     for name in all_names:
-        if name not in parsed.columns and name not in parsed.outcome_columns:
+        if name not in parsed.used:
             raise OptionError(
                 f"the formula must use every private column, but not {name!r}",
                 given=repr(parsed.text)[:80],
@@ -141,45 +138,34 @@ class Combinations:
         chosen = zip(self.each.items(), labels, strict=True)
         return frame.assign(**{name: constant(label, known, len(frame)) for (name, known), label in chosen})
 
-    def channel(self, private: PrivateColumns, rows: Ints, outcome: str, answers: Labels) -> Emissions:
-        """How likely each report is, given the combination and the answer of the outcome."""
-        own = [k for k, name in enumerate(private.names) if name != outcome]
+    def own(self, private: PrivateColumns) -> list[int]:
+        """Which of the columns are predictors."""
+        return [k for k, name in enumerate(private.names) if name in self.names]
+
+    def inputs(self, private: PrivateColumns, answers: Labels) -> Ints:
+        """The row of the mechanism for each answer of the outcome and each combination, as far as it knows them."""
+        own = self.own(private)
         place = {x: i for i, x in enumerate(private.mechanism.inputs)}
-        where = [self.names.index(private.names[k]) for k in own]
-        P = private.mechanism.matrix
-        if outcome not in private.names:
-            inputs = [place[_whole(private, [labels[k] for k in where])] for labels in self.labels]
-            return Emissions(rows, P[inputs][None])
-        if not own:
-            return Emissions(rows, P[[place[x] for x in answers]][:, None])
-        seat = private.names.index(outcome)
-        table = np.empty((len(answers), len(self.labels), P.shape[1]))
-        for k, labels in enumerate(self.labels):
-            for j, answer in enumerate(answers):
-                whole = [labels[w] for w in where]
-                whole.insert(seat, answer)
-                row = place.get(tuple(whole))
+        rows = []
+        for answer in answers if len(own) < len(private.names) else (None,):
+            for labels in self.labels if own else self.labels[:1]:
+                known = dict(zip(self.names, labels, strict=True))
+                whole = tuple(known.get(name, answer) for name in private.names)
+                row = place.get(whole if len(whole) > 1 else whole[0])
                 if row is None:
                     raise MechanismError(
                         "a mechanism that holds the outcome must know all combinations of labels",
-                        given=f"none for {tuple(whole)!r:.80}",
+                        given=f"none for {whole!r:.80}",
                         remedy="design it for the product of the columns: `Prior.product(...)`",
                     )
-                table[j, k] = P[row]
-        return Emissions(rows, table)
+                rows.append(row)
+        return np.reshape(rows, (-1, len(self.labels) if own else 1))
 
-    def correction(self, private: PrivateColumns, rows: Ints) -> Floats:
-        """What takes the place of the channel's table in corrected scores: columns of the mechanism's inverse."""
-        place = {x: i for i, x in enumerate(private.mechanism.inputs)}
-        where = [self.names.index(name) for name in private.names]
-        inputs = [place[_whole(private, [labels[k] for k in where])] for labels in self.labels]
-        return corrections(private.mechanism.matrix, rows)[inputs][None]
-
-    def log_prior(self, found: Sequence[PrivateColumns], outcome: str) -> Floats:
+    def log_prior(self, found: Sequence[PrivateColumns]) -> Floats:
         """log P(k) as the mechanisms' priors have it, columns of different mechanisms independent."""
         total = np.zeros(len(self.labels))
         for private in found:
-            own = [k for k, name in enumerate(private.names) if name != outcome]
+            own = self.own(private)
             if not own:
                 continue
             if private.prior is None:
@@ -200,10 +186,6 @@ class Combinations:
 
 def _at(label: Any, own: Sequence[int], private: PrivateColumns) -> tuple[Any, ...]:
     return (label,) if len(private.names) == 1 else tuple(label[k] for k in own)
-
-
-def _whole(private: PrivateColumns, labels: Sequence[Any]) -> Any:
-    return labels[0] if len(private.names) == 1 else tuple(labels)
 
 
 def corrections(P: Floats, codes: Ints) -> Floats:
@@ -261,10 +243,7 @@ def read_rows(
 
     reported = [name for private in found for name in private.names]
     named = [x for x in (weights, clusters) if isinstance(x, str)]
-    wanted = list(
-        dict.fromkeys([*sorted(parsed.outcome_columns), *sorted(parsed.columns), *reported, *named])
-    )
-    frame = columns.read(data, wanted, reported)
+    frame = columns.read(data, list(dict.fromkeys([*parsed.used, *reported, *named])), reported)
     n = len(frame)
     if not n:
         raise ValuesError("must have rows", parameter="data", given="none")
@@ -277,7 +256,7 @@ def read_rows(
     if cluster is not None:
         checks.length(cluster, "clusters", n, "row", error=ValuesError)
         absent["clusters"] = columns.missing(cluster)
-    for name in dict.fromkeys([*sorted(parsed.outcome_columns), *sorted(parsed.columns)]):
+    for name in parsed.used:
         columns.check_kind(frame[name], name)
         absent[name] = columns.missing(frame[name])
     reports = [private.codes(frame) for private in found]
@@ -393,8 +372,7 @@ def pooled(pairs: Sequence[Any], parsed: Parsed, named: Sequence[str]) -> tuple[
             if any(len(private.names) > 1 for private in drawn):
                 raise OptionError("columns that were drawn together must have one mechanism for everybody")
             reported = [private.names[0] for private in drawn]
-            wanted = list(dict.fromkeys([*sorted(parsed.outcome_columns), *sorted(parsed.columns), *named]))
-            frame = columns.read(pair[1], wanted, reported)
+            frame = columns.read(pair[1], list(dict.fromkeys([*parsed.used, *named])), reported)
             codes = {private.names[0]: private.codes(frame) for private in drawn}
             found.append({private.names[0]: private.mechanism for private in drawn})
             frames.append((frame, codes))

@@ -29,6 +29,7 @@ from .reading import (
     PrivateColumns,
     Rows,
     check_rank,
+    corrections,
     pooled,
     private_columns,
     read_designs,
@@ -179,14 +180,15 @@ def _assembled(
     predictors: str,
 ) -> tuple[Assembly, Source]:
     """What decides the fit, equal rows as one; and what new rows are read with."""
+    inputs = [combinations.inputs(private, outcome.answers) for private in found]
     channels = [
-        combinations.channel(private, codes, parsed.outcome, outcome.answers)
-        for private, codes in zip(found, rows.reports, strict=True)
+        Emissions(codes, private.mechanism.matrix[own])
+        for private, codes, own in zip(found, rows.reports, inputs, strict=True)
     ]
     if outcome.channel is not None:
         channels.append(outcome.channel)
     design, designs = read_designs(parsed, combinations, rows.frame)
-    covariates, covariate_design = None, None
+    covariates, covariate_design = np.zeros((len(rows.frame), 0)), None
     if combinations.names and predictors in ("covariates", "shares"):
         without = combinations.names if predictors == "covariates" else parsed.columns
         covariate_design, covariates = ModelMatrix.of(clear_terms(parsed.terms, set(without)), rows.frame)
@@ -205,8 +207,8 @@ def _assembled(
         configurations=combinations.labels,
         covariates=covariates,
         covariate_names=() if covariate_design is None else covariate_design.names,
-        log_shares=combinations.log_prior(found, parsed.outcome) if given else None,
-        corrections=_corrections(combinations, found, rows.reports, channels, parsed.outcome),
+        log_shares=combinations.log_prior(found) if given else None,
+        corrections=_corrections(combinations, found, inputs, channels),
     )
     source = Source(parsed, combinations, design, covariate_design, rows.frame, rows.weights)
     return assembly.grouped(), source
@@ -215,21 +217,21 @@ def _assembled(
 def _corrections(
     combinations: Combinations,
     found: Sequence[PrivateColumns],
-    reports: Sequence[Ints],
+    inputs: Sequence[Ints],
     channels: Sequence[Emissions],
-    outcome: str,
 ) -> tuple[Floats, ...] | None:
     """For each channel the table of corrections, that of the outcome as it is; None where there can be none."""
     if not combinations.names:
         return None
     tables = [channel.table for channel in channels]
-    for k, (private, codes) in enumerate(zip(found, reports, strict=True)):
-        if outcome not in private.names:
-            if np.linalg.matrix_rank(private.mechanism.matrix) < private.mechanism.shape[0]:
-                return None
-            tables[k] = combinations.correction(private, codes)
-        elif len(private.names) > 1:  # of both outcome and predictors
+    for k, (private, rows) in enumerate(zip(found, inputs, strict=True)):
+        predictors, P = len(combinations.own(private)), private.mechanism.matrix
+        if 0 < predictors < len(private.names):  # of both outcome and predictors
             return None
+        if predictors:
+            if np.linalg.matrix_rank(P) < len(P):
+                return None
+            tables[k] = corrections(P, channels[k].codes)[rows]
     return tuple(tables)
 
 

@@ -389,8 +389,9 @@ def _model(
         prepared.contrast,
         (),
         np.broadcast_to(weights, len(frame)),
-        covariates=None if Z is None else Z.matrix(frame).T,
-        log_shares=result.assembly.log_shares,
+        None,
+        np.zeros((0, len(frame))) if Z is None else Z.matrix(frame).T,
+        result.assembly.log_shares,
     )
 
 
@@ -410,7 +411,7 @@ def _average(result: Regression, likelihood: Likelihood) -> tuple[Floats, Floats
             own = (change * (weights * share)).reshape(-1, len(weights)) @ X.T
             jacobian[:, :q] += own.reshape(len(values), -1) @ likelihood.contrast
             means.append(mean)
-        if likelihood.covariates is not None:
+        if likelihood.share_size:
             whole = np.sum([share * mean for share, mean in zip(w, means, strict=True)], axis=0)
             gains = [
                 (weights * w[k] * (means[k] - whole)) @ likelihood.covariates[:, rows].T for k in range(1, K)

@@ -69,9 +69,9 @@ def structure(
         C = np.zeros((2 * p, len(used) + 1))
         C[used, range(len(used))] = 1.0
         C[p:, -1] = ones
-        coefficients = tuple(Parameter("", None, names[k]) for k in used)
-        return _free(C, (*coefficients, Parameter("scale", None, "log standard deviation")))
-    if isinstance(family, Ordinal):
+        coefficients = (Parameter("", None, names[k]) for k in used)
+        parameters = (*coefficients, Parameter("scale", None, "log standard deviation"))
+    elif isinstance(family, Ordinal):
         slopes = [k for k in range(p) if names[k] != "Intercept"]
         constant = names.index("Intercept")
         C = np.zeros((D * p, len(slopes) + D))
@@ -87,12 +87,10 @@ def structure(
         merged = np.zeros((D, int(group[-1]) + 1))
         merged[range(D), group] = 1.0
         return Structure(C, parameters, scipy.linalg.block_diag(np.eye(len(slopes)), merged))
-    of = answers[1:] if isinstance(family, Discrete) else [None]
-    return _free(np.eye(D * p), tuple(Parameter("", a, name) for a in of for name in names))
-
-
-def _free(contrast: Floats, parameters: tuple[Parameter, ...]) -> Structure:
-    return Structure(contrast, parameters, np.eye(len(parameters)))
+    else:
+        of = answers[1:] if isinstance(family, Discrete) else [None]
+        C, parameters = np.eye(D * p), tuple(Parameter("", a, name) for a in of for name in names)
+    return Structure(C, parameters, np.eye(len(parameters)))
 
 
 def factor(designs: Sequence[Floats], names: Sequence[str]) -> Floats:
@@ -133,24 +131,9 @@ def _collinear(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Coordinates:
-    """Orthonormal designs and contrast, and the way back: coefficients = back @ coordinates."""
-
-    designs: tuple[Floats, ...]
-    contrast: Floats
-    back: Floats
-
-
-def coordinates(designs: Sequence[Floats], R: Floats, C: Floats) -> Coordinates:
-    """The designs in coordinates in which they are orthonormal, (p, n)."""
-    p = R.shape[0]
-    inverse = scipy.linalg.solve_triangular(R, np.eye(p))
-    D = len(C) // p
-    scaled = np.concatenate([R @ C[d * p : (d + 1) * p] for d in range(D)])
-    Q, small = np.linalg.qr(scaled)
-    back = scipy.linalg.solve_triangular(small, np.eye(len(small)))
-    return Coordinates(tuple(np.ascontiguousarray((X @ inverse).T) for X in designs), Q, back)
+def _inverse(R: Floats) -> Floats:
+    """Of an upper triangular matrix."""
+    return scipy.linalg.solve_triangular(R, np.eye(len(R)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,12 +200,13 @@ class Assembly:
         R = factor(assembly.designs, assembly.names)
         ones = _constant(assembly.designs, R)
         made = structure(assembly.family, assembly.names, assembly.answers, ones, assembly.empty)
-        at = coordinates(assembly.designs, R, made.contrast @ made.merged)
-        back, covariates = made.merged @ at.back, assembly.covariates.T
-        parameters = made.parameters
+        C = made.contrast @ made.merged
+        contrast, small = np.linalg.qr(np.concatenate([R @ part for part in np.split(C, len(C) // len(R))]))
+        back, inverse = made.merged @ _inverse(small), _inverse(R)
+        designs = tuple(np.ascontiguousarray((X @ inverse).T) for X in assembly.designs)
+        covariates, parameters = assembly.covariates.T, made.parameters
         if len(covariates):
-            S = factor([assembly.covariates], assembly.covariate_names)
-            inverse = scipy.linalg.solve_triangular(S, np.eye(len(S)))
+            inverse = _inverse(factor([assembly.covariates], assembly.covariate_names))
             covariates = np.ascontiguousarray((assembly.covariates @ inverse).T)
             others = len(assembly.configurations) - 1
             back = scipy.linalg.block_diag(back, np.kron(np.eye(others), inverse))
@@ -237,8 +221,8 @@ class Assembly:
             channels = tuple(Emissions(c.codes, table) for c, table in tables)
         likelihood = Likelihood(
             assembly.family,
-            at.designs,
-            at.contrast,
+            designs,
+            contrast,
             channels,
             assembly.weights,
             assembly.outcome,

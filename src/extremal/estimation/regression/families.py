@@ -212,9 +212,7 @@ class Ordinal(Discrete):
 class Gaussian(Family):
     """A number with mean η_0 and standard deviation exp(η_1)."""
 
-    @property
-    def predictors(self) -> int:
-        return 2
+    predictors = 2
 
     def rows(self, eta: Floats, seen: Floats) -> Row:
         precision = np.exp(-2 * eta[1])
@@ -237,9 +235,7 @@ class Gaussian(Family):
 class Poisson(Family):
     """A count with mean exp(η)."""
 
-    @property
-    def predictors(self) -> int:
-        return 1
+    predictors = 1
 
     def rows(self, eta: Floats, seen: Floats) -> Row:
         mean = np.exp(eta)

@@ -44,10 +44,8 @@ def covariance(fitted: Fitted, errors: str, rows: int) -> Floats:
         if isinstance(likelihood.family, Gaussian):
             q = likelihood.contrast.shape[1] - 1
             V = bread * (assembly.total / (assembly.total - q))
-    elif errors == "robust":
-        V = bread @ _spread(fitted) @ bread
     else:
-        V = bread @ _between(fitted, rows) @ bread
+        V = bread @ (_spread(fitted) if errors == "robust" else _between(fitted, rows)) @ bread
     V = back @ V @ back.T
     return (V + V.T) / 2
 

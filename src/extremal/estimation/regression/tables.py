@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import scipy.special
 
 from ..._common import checks
-from ..._common.frames import Tabular, html_table
+from ..._common.frames import Tabular, html_rows, html_table
 from ..._common.json import json_text
 from ..._common.plot import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from ..._common.threads import one_thread
@@ -173,11 +172,9 @@ class FigureTable(Tabular):
 
     def _repr_html_(self) -> str:
         columns = self.columns()
-        rows = ["<tr>" + "".join(f"<th>{escape(name)}</th>" for name in columns) + "</tr>"]
-        for values in zip(*columns.values(), strict=True):
-            cells = [f"{x:.4f}" if isinstance(x, float) else escape(str(x)) for x in values]
-            rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-        return html_table(f"{self.title}; {self.promise}", rows)
+        body = zip(*columns.values(), strict=True)
+        cells = [[f"{x:.4f}" if isinstance(x, float) else str(x) for x in values] for values in body]
+        return html_table(f"{self.title}; {self.promise}", html_rows([list(columns), *cells]))
 
 
 def title(result: Regression) -> str:
@@ -300,13 +297,15 @@ def _changes(result: Regression, name: str) -> list[tuple[str, Floats, Floats]]:
     frame, known = result.source.frame, result.source.combinations.each
     levels = known[name] if name in known else _levels(result, name)
 
-    def moved(values: Any) -> tuple[Floats, Floats]:
-        return _average(result, _model(result, frame, {name: values}, {}, result.source.weights))
+    def average(moved: Mapping[str, Any], fixed: Mapping[str, Any]) -> tuple[Floats, Floats]:
+        return _average(result, _model(result, frame, moved, fixed, result.source.weights))
 
     def at(value: Any) -> tuple[Floats, Floats]:
-        if name not in known:
-            return moved(_constant(frame[name], value))
-        return _average(result, _model(result, frame, {}, {name: value}, result.source.weights))
+        return (
+            average({}, {name: value})
+            if name in known
+            else average({name: _constant(frame[name], value)}, {})
+        )
 
     if levels is not None:
         base, others = at(levels[0]), [at(x) for x in levels[1:]]
@@ -316,7 +315,7 @@ def _changes(result: Regression, name: str) -> list[tuple[str, Floats, Floats]]:
         ]
     numbers = np.asarray(frame[name], dtype=np.float64)
     step = STEP * (float(numbers.std()) or 1.0)
-    up, down = moved(numbers + step), moved(numbers - step)
+    up, down = (average({name: moved}, {}) for moved in (numbers + step, numbers - step))
     return [(f"d/d {name}", (up[0] - down[0]) / (2 * step), (up[1] - down[1]) / (2 * step))]
 
 

@@ -173,13 +173,17 @@ def _from_mapping(outputs: Labels, reports: Mapping[Any, Any]) -> list[Any]:
             )
         else:
             taken[place], counts[place] = label, count
+    _refuse(unknown, outputs, sum(given))
+    return counts
+
+
+def _refuse(unknown: Unknown, outputs: Labels, total: int) -> None:
     if unknown.rows:
         raise ValuesError(
             f"every report must be one of the output labels {shorten(outputs)}",
-            given=unknown.among(sum(given)),
-            remedy="correct them, or load the mechanism that made these reports",
+            given=unknown.among(total),
+            remedy="correct or drop them, or load the mechanism that made these reports",
         )
-    return counts
 
 
 def _from_column(outputs: Labels, reports: Any) -> Counts:
@@ -312,12 +316,7 @@ def _matched(outputs: Labels, values: list[Any], total: int) -> Ints:
         codes[k] = code
         if code < 0:
             unknown.add(value)
-    if unknown.rows:
-        raise ValuesError(
-            f"every report must be one of the output labels {shorten(outputs)}",
-            given=unknown.among(total),
-            remedy="correct or drop them, or load the mechanism that made these reports",
-        )
+    _refuse(unknown, outputs, total)
     return codes
 
 

@@ -162,13 +162,8 @@ def estimate(
     if not beside:
         counts = how.each(given, lambda matrix, own: _counts(matrix, own, column))
         return how.fit(np.concatenate(counts), None, how.confidence)
-
-    def read(matrix: Mechanism, own: Any) -> tuple[Ints, NamedColumns | None]:
-        table = table_of(own, column, by, sample)
-        _check_drawn(matrix, table, column)
-        return codes_of(matrix.outputs, own, table, column), table
-
-    parts, tables = zip(*how.each(given, read), strict=True)
+    read = how.each(given, lambda matrix, own: _read(matrix, own, column, by, sample))
+    parts, tables = zip(*read, strict=True)
     table = joined(tables, by, sample, sum(map(len, parts)))
     starts = np.cumsum([0, *(matrix.shape[1] for matrix in how.matrices)])
     codes = np.concatenate([own + start for own, start in zip(parts, starts, strict=False)])
@@ -212,11 +207,8 @@ def pairs_of(mechanism: Any, reports: Any = None) -> list[tuple[Any, Any]]:
         raise OptionError(problem, parameter="reports", given=given, remedy=remedy)
     for number, pair in enumerate(mechanism, start=1):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
-            problem, given = (
-                "every pair must be a mechanism and its reports",
-                f"{brief(pair)} as pair {number}",
-            )
-            raise OptionError(problem, given=given, remedy=remedy)
+            problem = "every pair must be a mechanism and its reports"
+            raise OptionError(problem, given=f"{brief(pair)} as pair {number}", remedy=remedy)
     return [(pair[0], pair[1]) for pair in mechanism]
 
 
@@ -315,9 +307,9 @@ class _How:
 
     def check(self, counts: Ints, where: str = "") -> None:
         """Refuse reports that no estimate can come from."""
-        for number, (matrix, own) in enumerate(zip(self.matrices, self.parts, strict=True), start=1):
-            with named_pair(number if self.several else None):
-                _check_possible(matrix, counts[own], where)
+        self.each(
+            [counts[own] for own in self.parts], lambda matrix, own: _check_possible(matrix, own, where)
+        )
         check_total(int(counts.sum()))
 
     def fit(self, counts: Ints, survey: WeightedReports | None, level: float, where: str = "") -> Estimate:
@@ -335,10 +327,8 @@ class _How:
             fit = maximize(mechanism.matrix, seen, channel.expected, self.strength)
             shares, gap = fit.theta, fit.gap * reports.total
         shares.setflags(write=False)
-        stages = tuple(
-            StageReports(each, reports.counts[own])
-            for each, own in zip(self.channels, self.parts, strict=True)
-        )
+        parts = (reports.counts[own] for own in self.parts)
+        stages = tuple(map(StageReports, self.channels, parts))
         return Estimate(
             mechanism,
             self.expected,
@@ -421,13 +411,14 @@ def _counts(matrix: Mechanism, reports: Any, column: Any) -> Ints:
     counted = isinstance(reports, Mapping | ReportCounts) or not hasattr(type(reports), "columns")
     if counted and column is None:
         return np.asarray(count_reports(matrix, reports).counts)
-    table = table_of(reports, column, None, None)
-    _check_drawn(matrix, table, column)
-    return np.bincount(codes_of(matrix.outputs, reports, table, column), minlength=matrix.shape[1])
+    return np.bincount(_read(matrix, reports, column)[0], minlength=matrix.shape[1])
 
 
-def _check_drawn(matrix: Mechanism, table: NamedColumns | None, column: Any) -> None:
-    """Refuse a mechanism that is not the one a survey drew these reports with."""
+def _read(
+    matrix: Mechanism, reports: Any, column: Any, by: Any = None, sample: SampleDesign | None = None
+) -> tuple[Ints, NamedColumns | None]:
+    """The number of each report, and what stands beside it; refuses a mechanism that did not draw the reports."""
+    table = table_of(reports, column, by, sample)
     own = table.drawn.get(column, matrix) if table is not None and isinstance(column, str) else matrix
     same = (own.inputs, own.outputs) == (matrix.inputs, matrix.outputs)
     if not same or not np.array_equal(own.matrix, matrix.matrix):
@@ -437,6 +428,7 @@ def _check_drawn(matrix: Mechanism, table: NamedColumns | None, column: Any) -> 
             given="another",
             remedy="load the survey's own mechanism file",
         )
+    return codes_of(matrix.outputs, reports, table, column), table
 
 
 def _check_weights(squares: Floats, groups: Labels) -> None:

@@ -17,7 +17,7 @@ from ..model.labels import Labels
 from .contrasts import each_symbol
 from .counts import place_finder
 from .differences import EqualityTest, difference, equality_test
-from .interval_table import IntervalTable, Tabled, source
+from .interval_table import FIGURES, IntervalTable, Tabled, source
 from .promise import Promise
 from .result import Estimate
 from .sample import Totals
@@ -206,23 +206,16 @@ class GroupedEstimate(Tabled):
     def _stacked(self, what: str, tables: list[IntervalTable]) -> IntervalTable:
         """The tables of all groups below each other."""
         each = self.estimates[0]
-        effects = [table.design_effects for table in tables if table.design_effects is not None]
         said = source(self.reports, each.method, each.survey, len(each.stages))
-        return IntervalTable(
-            f"{what} in {counted(len(self), 'group')} {said}",
-            tuple(label for table in tables for label in table.labels),
-            np.concatenate([table.estimates for table in tables]),
-            np.concatenate([table.lower for table in tables]),
-            np.concatenate([table.upper for table in tables]),
-            np.concatenate([table.standard_errors for table in tables]),
-            np.concatenate([table.identified for table in tables]),
-            self.promise,
-            np.concatenate(effects) if effects else None,
-            self.by,
-            tuple(group for group, table in zip(self.groups, tables, strict=True) for _ in table.labels),
-            "; ".join(
-                f"group {group!s}: {e.warning}"
-                for group, e in zip(self.groups, self.estimates, strict=True)
-                if e.warning
-            ),
+        figures = FIGURES if self.totals is None else (*FIGURES, "design_effects")
+        pairs = list(zip(self.groups, tables, strict=True))
+        return replace(
+            tables[0],
+            title=f"{what} in {counted(len(self), 'group')} {said}",
+            labels=tuple(label for table in tables for label in table.labels),
+            promise=self.promise,
+            by=self.by,
+            groups=tuple(group for group, table in pairs for _ in table.labels),
+            warning="; ".join(f"group {group!s}: {table.warning}" for group, table in pairs if table.warning),
+            **{name: np.concatenate([getattr(table, name) for table in tables]) for name in figures},
         )

@@ -21,6 +21,8 @@ from ..model.labels import Labels
 from .promise import Promise
 from .sample import WeightedReports
 
+FIGURES = ("estimates", "lower", "upper", "standard_errors", "identified")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntervalTable(Tabular):
@@ -92,10 +94,7 @@ class IntervalTable(Tabular):
             How many rows at most.
         """
         chosen = np.argsort(-self.estimates, kind="stable")[:count]
-        numbers = {
-            name: getattr(self, name)[chosen]
-            for name in ("estimates", "lower", "upper", "standard_errors", "identified")
-        }
+        numbers = {name: getattr(self, name)[chosen] for name in FIGURES}
         labels = tuple(self.labels[k] for k in chosen.tolist())
         title, promise = f"{self.title}, the {len(labels)} largest", replace(self.promise, choice=False)
         return replace(self, title=title, labels=labels, promise=promise, design_effects=None, **numbers)

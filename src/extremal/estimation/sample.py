@@ -62,9 +62,7 @@ class SampleDesign:
         for name, value in self.given.items():
             if isinstance(value, str):
                 continue
-            column: Any = check_weights(value) if name == "weights" else tuple(_listed(value, name))
-            if name == "weights":
-                column.setflags(write=False)
+            column: Any = check_weights(value) if name == "weights" else _listed(value, name)
             object.__setattr__(self, name, column)
         sizes = {len(value) for value in self.given.values() if not isinstance(value, str)}
         if len(sizes) > 1:
@@ -110,9 +108,9 @@ def check_sample(sample: Any) -> SampleDesign | None:
     return design if design.given else None
 
 
-def _listed(values: Any, name: str) -> Any:
+def _listed(values: Any, name: str) -> tuple[Any, ...]:
     try:
-        return as_list(values)
+        return tuple(as_list(values))
     except TypeError:
         raise ValuesError("must be a column, or its name", parameter=name, given=brief(values)) from None
 
@@ -136,15 +134,13 @@ class SurveyDesign:
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """Weighted totals of cells, their covariance, and how many people, clusters and strata are behind them."""
+    """Weighted totals of cells, their covariance, and how many clusters and strata are behind them."""
 
     design: SurveyDesign
-    counts: Ints  # people in each cell
     totals: Floats
     squares: Floats  # sums of squared weights
     covariance: Floats
-    clusters: Ints  # distinct clusters in which a block of cells occurs, for each block
-    strata: Ints
+    block_degrees: Ints  # for each block, the clusters minus the strata in which its cells occur
     degrees: int  # all clusters minus all strata
 
     def of_block(self, block: int, size: int) -> WeightedReports:
@@ -155,7 +151,7 @@ class Totals:
         A = (np.eye(size) - f[:, None]) / total
         covariance = A @ self.covariance[cells, cells] @ A.T
         kish = total**2 / float(self.squares[cells].sum())
-        degrees = int(self.clusters[block] - self.strata[block])
+        degrees = int(self.block_degrees[block])
         return WeightedReports(f, covariance, total * self.design.unit, kish, degrees, self.design.words)
 
     def linear(self, size: int) -> Floats:
@@ -196,7 +192,6 @@ def survey_totals(cells: Ints, blocks: int, size: int, design: SurveyDesign) -> 
     n, width = len(cells), blocks * size
     w = np.ones(n) if design.weights is None else design.weights
     strata = np.zeros(n, dtype=np.int64) if design.strata is None else design.strata
-    counts = np.bincount(cells, minlength=width)
     totals = np.asarray(np.bincount(cells, weights=w, minlength=width), dtype=np.float64)
     squares = np.asarray(np.bincount(cells, weights=w * w, minlength=width), dtype=np.float64)
     if design.clusters is None:
@@ -206,10 +201,9 @@ def survey_totals(cells: Ints, blocks: int, size: int, design: SurveyDesign) -> 
         second: Floats = np.diag(np.asarray(squared, dtype=np.float64))
         each = np.bincount(cells // size, minlength=blocks)
     else:
-        pairs, units = np.unique(
-            strata * (int(design.clusters.max()) + 1) + design.clusters, return_inverse=True
-        )
-        of_unit = pairs // (int(design.clusters.max()) + 1)
+        many = int(design.clusters.max()) + 1
+        pairs, units = np.unique(strata * many + design.clusters, return_inverse=True)
+        of_unit = pairs // many
         sizes = np.bincount(of_unit)
         factor = _factors(sizes, design)
         second = _between(units, cells, w, width, factor[of_unit])
@@ -221,7 +215,7 @@ def survey_totals(cells: Ints, blocks: int, size: int, design: SurveyDesign) -> 
     covariance = second - (means * scale[:, None]).T @ means
     found = np.bincount(np.unique(strata * blocks + cells // size) % blocks, minlength=blocks)
     degrees = int(sizes.sum() - np.count_nonzero(sizes))
-    return Totals(design, counts, totals, squares, covariance, each, found, degrees)
+    return Totals(design, totals, squares, covariance, each - found, degrees)
 
 
 def _between(units: Ints, cells: Ints, w: Floats, width: int, factor: Floats) -> Floats:
@@ -236,15 +230,13 @@ def _between(units: Ints, cells: Ints, w: Floats, width: int, factor: Floats) ->
 def _factors(sizes: Ints, design: SurveyDesign) -> Floats:
     """n_h / (n_h - 1) for every stratum; refuses one with a single cluster, whose variance nobody can tell."""
     if (sizes == 1).any():
-        what = "person" if design.clusters is None else "cluster"
+        one, several = ("person", "people") if design.clusters is None else ("cluster", "clusters")
         if design.strata is None:
-            raise ValuesError(
-                f"a variance needs at least 2 {'people' if what == 'person' else 'clusters'}", given="1"
-            )
+            raise ValuesError(f"a variance needs at least 2 {several}", given="1")
         lonely = [design.strata_labels[k] for k in np.flatnonzero(sizes == 1)]
         raise ValuesError(
-            f"every stratum must have at least 2 {'people' if what == 'person' else 'clusters'}",
-            given=f"one {what} in {shorten(lonely, 5)}",
+            f"every stratum must have at least 2 {several}",
+            given=f"one {one} in {shorten(lonely, 5)}",
             remedy="merge it with a similar stratum",
         )
     return np.asarray(sizes / np.maximum(sizes - 1, 1), dtype=np.float64)
@@ -274,6 +266,7 @@ def check_weights(values: Any, name: Any = None) -> Floats:
         )
     if not w.any():
         raise ValuesError(f"{of}must not all be 0", parameter="weights", remedy="give weights")
+    w.setflags(write=False)
     return w
 
 
@@ -296,6 +289,12 @@ class NamedColumns:
     def __getitem__(self, name: str) -> Any:
         checks.columns([name], self.names, self.where)
         return self.columns[name]
+
+    def read(self, names: str | Sequence[str]) -> Any:
+        """One column, or a tuple of several for each person."""
+        if isinstance(names, str):
+            return self[names]
+        return list(zip(*(as_list(self[name]) for name in names), strict=True))
 
 
 def read_table(
@@ -337,11 +336,11 @@ def store_table(
     wanted = list(dict.fromkeys([*reports, *others]))
     columns = _complete(stored.columns(wanted), reports, missing)
     drawn = {
-        part.column: m
+        part.column: m.mechanism
         for q in stored.published.questions
         for part, m in zip(q.parts, q.mechanisms, strict=False)
     }
-    return NamedColumns(tuple(wanted), columns, "the store", {name: m.mechanism for name, m in drawn.items()})
+    return NamedColumns(tuple(wanted), columns, "the store", drawn)
 
 
 def _complete(columns: Mapping[str, Any], reports: Sequence[str], missing: str) -> dict[str, Any]:
@@ -391,7 +390,7 @@ def joined(
     if len(known) < len(tables) or len(tables) == 1:
         return tables[0] if len(tables) == 1 else None
     names = [] if sample is None else list(sample.names)
-    if isinstance(by, str) or _is_names(by, known[0], n):
+    if _is_names(by, known[0], n):
         names += _names(by)
     columns = {
         name: [value for table in known for value in as_list(table[name])] for name in dict.fromkeys(names)
@@ -427,20 +426,15 @@ def _reports(table: NamedColumns | None, reports: Any, column: Any) -> Any:
         raise OptionError(
             "must name the column of reports", parameter="column", given=f"none of {shorten(table.names, 12)}"
         )
-    if isinstance(column, str):
-        return table[column]
-    return list(zip(*(as_list(table[name]) for name in column), strict=True))
+    return table.read(column)
 
 
 def groups_of(table: NamedColumns | None, by: Any, n: int) -> tuple[tuple[str, ...], Ints | None, Labels]:
     """What groups are named by, for each person the number of the group, and the groups."""
     if by is None:
         return (), None, ()
-    if table is not None and (isinstance(by, str) or _is_names(by, table, n)):
-        names = (by,) if isinstance(by, str) else tuple(by)
-        values = (
-            table[by] if isinstance(by, str) else list(zip(*(as_list(table[x]) for x in names), strict=True))
-        )
+    if table is not None and _is_names(by, table, n):
+        names, values = tuple(_names(by)), table.read(by)
         for name in names if len(names) > 1 else ():
             factorize(table[name], f"by={name!r}")  # refuses what is missing
     else:
@@ -452,7 +446,9 @@ def groups_of(table: NamedColumns | None, by: Any, n: int) -> tuple[tuple[str, .
 
 
 def _is_names(by: Any, table: NamedColumns, n: int) -> bool:
-    """Whether these are names of columns, and not a value for each person."""
+    """Whether these are names of columns, or one, and not a value for each person."""
+    if isinstance(by, str):
+        return True
     if not isinstance(by, list | tuple) or not by or not all(isinstance(x, str) for x in by):
         return False
     return len(by) != n or all(x in table.names for x in by)

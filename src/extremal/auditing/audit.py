@@ -277,7 +277,7 @@ class Audit:
 
     def to_markdown(self) -> str:
         """The audit as a page for readers who are not statisticians."""
-        return audit_text.markdown(self.to_dict())
+        return audit_text.markdown(self)
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Axes with the leakage of each report, or of more than 40 reports how often each level is exceeded.
@@ -292,14 +292,14 @@ class Audit:
         return draw_leakage(self.leakage, self.distribution, self.mechanism.outputs, self.epsilon, axes)
 
     def __str__(self) -> str:
-        return audit_text.short(self.to_dict())
+        return audit_text.short(self)
 
     def __repr__(self) -> str:
         n, m = self.answer_prior.size, self.mechanism.shape[1]
         return f"Audit({n} inputs, {m} outputs, epsilon={self.epsilon:.6g}{', exact' if self.exact else ''})"
 
     def _repr_html_(self) -> str:
-        return audit_text.page(self.to_dict())
+        return audit_text.page(self)
 
 
 @one_thread

@@ -216,10 +216,17 @@ def figures(audit: Audit) -> dict[str, Any]:
             "ldp_epsilon": finite_or_none(audit.ldp_epsilon),
             "lip_epsilon": finite_or_none(audit.lip_epsilon),
             "lip_lower": finite_or_none(audit.lip_lower),
-            **_contraction(audit),
+            **contraction(audit),
         },
-        "leakage": _distribution(audit),
-        "guessing": _guessing(audit),
+        "leakage": leakage(audit),
+        "guessing": {
+            "bounds": guess_bounds(audit),
+            "secret": {
+                "before": audit.prior_guess,
+                "after_on_average": audit.average_guess,
+                "after_worst_report": audit.worst_guess,
+            },
+        },
         "disclosed": str(audit.doubt) if audit.doubt.disclosed else None,
         "certainty": _certainty(audit),
         "worst_case": _fields(audit.worst_case),
@@ -236,7 +243,8 @@ def _prior_set(priors: PriorSet) -> dict[str, Any]:
     }
 
 
-def _distribution(audit: Audit) -> dict[str, Any]:
+def leakage(audit: Audit) -> dict[str, Any]:
+    """How leakages are distributed over reports, and what the most telling ones can do."""
     d = audit.distribution
     return {
         "mean": d.mean,
@@ -249,34 +257,24 @@ def _distribution(audit: Audit) -> dict[str, Any]:
     }
 
 
-def _contraction(audit: Audit) -> dict[str, float | None]:
+def contraction(audit: Audit) -> dict[str, float | None]:
+    """What is left of distances between groups; None where it is not worth its time."""
     n, m = audit.mechanism.shape
-    feasible = n * n * m <= MOST_COMPARED
+    if n * n * m > MOST_COMPARED:
+        return {"dobrushin": None, "chi_squared_contraction": None}
     return {
-        "dobrushin": dobrushin(audit.mechanism) if feasible else None,
-        "chi_squared_contraction": chi_squared_contraction(audit.prior, audit.mechanism)
-        if feasible
-        else None,
+        "dobrushin": dobrushin(audit.mechanism),
+        "chi_squared_contraction": chi_squared_contraction(audit.prior, audit.mechanism),
     }
 
 
-def _guessing(audit: Audit) -> dict[str, Any]:
+def guess_bounds(audit: Audit) -> list[dict[str, float]]:
+    """The largest chances of guessing right after a report, by the chance without one."""
     average = math.exp(audit.maximal_leakage)
-    return {
-        "bounds": [
-            {
-                "before": p,
-                "after_any_report": audit.guess_bound(p),
-                "after_on_average": min(1.0, average * p),
-            }
-            for p in BLIND
-        ],
-        "secret": {
-            "before": audit.prior_guess,
-            "after_on_average": audit.average_guess,
-            "after_worst_report": audit.worst_guess,
-        },
-    }
+    return [
+        {"before": p, "after_any_report": audit.guess_bound(p), "after_on_average": min(1.0, average * p)}
+        for p in BLIND
+    ]
 
 
 def _certainty(audit: Audit) -> dict[str, Any]:
@@ -285,12 +283,12 @@ def _certainty(audit: Audit) -> dict[str, Any]:
         "near_certainty": None if near is None else _fields(near),
         "least_probability_that_can_be_confirmed": math.exp(-audit.epsilon),
         "most_answers_that_can_be_excluded": min(prior.region(audit.epsilon), prior.size) - 1,
-        "probability_that_some_answer_is_excluded": _excluding(audit),
+        "probability_that_some_answer_is_excluded": excluding(audit),
         "disclosures": [_fields(found) for found in audit.disclosures],
     }
 
 
-def _excluding(audit: Audit) -> float:
+def excluding(audit: Audit) -> float:
     """How likely a report is that rules out some answer; exactly 1 where every report does."""
     found = audit.disclosures
     if sum(len(d.reports) for d in found) == len(audit.mechanism.outputs):

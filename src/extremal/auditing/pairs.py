@@ -179,7 +179,7 @@ class PairsAudit:
         body = [
             (
                 test.event,
-                label(plain(test.secret)),
+                label(test.secret),
                 f"{test.together} of {test.event_count}",
                 f"{test.secret_count} of {self.tested_pairs}",
                 number(test.estimate),

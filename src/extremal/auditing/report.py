@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -25,10 +25,9 @@ from ..optimization.curves import Tradeoff
 from . import pictures
 from . import text as audit_text
 from .audit import Audit, audit
-from .figures import Disclosure, plain
+from .figures import Disclosure, excluding
 from .pictures import NARROW, WIDTH
-from .text import MOST_NAMES, Cells, Figures, chance, number, percentage, quoted, share_of
-from .text import names as listed
+from .text import MOST_NAMES, Cells, chance, names, number, percentage, quoted, share_of
 
 T = TypeVar("T")
 
@@ -66,44 +65,31 @@ def mechanism_report(
 def _subject(made: Audit, source: str) -> str:
     """Which answers the page is about, and which file."""
     prior = made.answer_prior
-    first = [plain(label) for label in prior.labels[:MOST_NAMES]]
-    said = f"About a question with {prior.size:,} answers: {listed(first, prior.size)}."
+    said = f"About a question with {prior.size:,} answers: {names(prior.labels)}."
     return f"{said} Mechanism: {source}." if source else said
 
 
 def promise_boxes(made: Audit) -> list[Box]:
     """What a guess gains, what is promised, and what the promise leaves open."""
-    figures = made.to_dict()
-    found = figures["certainty"]["disclosures"]
-    share = figures["certainty"]["probability_that_some_answer_is_excluded"]
-    ruled_out = (
-        (share_of(share), "of reports rule out some answer")
-        if found
-        else ("None", "of the reports rules out an answer")
-    )
-    left_open = audit_text.left_open(figures) if found else ["No report rules out any answer."]
-    raised = "× 1" if figures["factor"] <= audit_text.SILENT else f"× {factor(made.epsilon)}"
-    first = Box(
-        "The promise", raised, "at most, on any chance of guessing right", audit_text.promise(figures)
-    )
-    if figures["disclosed"]:
-        first = Box("No protection", "True answers", "", audit_text.promise(figures), alarm=True)
-    return [
-        *([] if figures["disclosed"] else [guess_box(figures)]),
-        first,
-        Box(CERTAIN, *ruled_out, left_open),
-    ]
-
-
-def guess_box(figures: Figures) -> Box:
-    """How often the best guess at the answer is right, without a report and with one."""
-    secret = figures["guessing"]["secret"]
-    return Box(
+    certain = Box(CERTAIN, "None", "of the reports rules out an answer", ["No report rules out any answer."])
+    if made.disclosures:
+        share = share_of(excluding(made))
+        certain = Box(CERTAIN, share, "of reports rule out some answer", audit_text.left_open(made))
+    said = audit_text.promise(made)
+    if made.doubt.disclosed:
+        return [Box("No protection", "True answers", "", said, alarm=True), certain]
+    guess = Box(
         "The best guess",
-        f"{percentage(secret['before'])} → {percentage(secret['after_worst_report'])}",
+        f"{percentage(made.prior_guess)} → {percentage(made.worst_guess)}",
         "right without a report, and after the report that helps most",
-        [f"On average over reports it is right in {percentage(secret['after_on_average'])} of cases."],
+        [f"On average over reports it is right in {percentage(made.average_guess)} of cases."],
     )
+    raised = "1" if audit_text.silent(made) else factor(made.epsilon)
+    return [
+        guess,
+        Box("The promise", f"× {raised}", "at most, on any chance of guessing right", said),
+        certain,
+    ]
 
 
 def prior_section(made: Audit) -> Section:
@@ -194,7 +180,7 @@ def leakage_section(made: Audit) -> Section:
 def risk_sections(made: Audit) -> list[Section]:
     """The audit's own words; what each report rules out in full, folded where it is long."""
     found = []
-    for title, said in audit_text.sections(made.to_dict()):
+    for title, said in audit_text.sections(made):
         if title in SAID:
             told, folded = audit_text.told(said), None
             if title == CERTAIN and _is_long(made.disclosures):
@@ -252,7 +238,7 @@ def _summary(what: str, shown: int, all_of_them: int) -> str:
 
 
 def _labels(labels: Sequence[object]) -> str:
-    return ", ".join(quoted(plain(label)) for label in labels)
+    return ", ".join(map(quoted, labels))
 
 
 def curve_section(curve: Tradeoff, epsilon: float | None = None) -> Section:
@@ -322,7 +308,7 @@ class Section:
     pictures: Sequence[Picture] = ()
     table: Cells | None = None
     words: bool = False  # whether the table holds words rather than numbers, which stand at the right
-    after: Sequence[str] = field(default=())
+    after: Sequence[str] = ()
     folded: Folded | None = None
 
 

@@ -261,16 +261,16 @@ class AuditResult:
         out.heading("How often a report rules out answers")
         out.say(*self._ruled_out())
         out.heading("In nats")
-        measures = measures_in_nats(made.to_dict())[:5]
+        measures = measures_in_nats(made)[:5]
         rows = [(name, "none (infinite)" if value is None else f"{value:.4f}") for name, value in measures]
         out.table(("measure", ""), rows)
 
     def _ruled_out(self) -> list[str]:
         from extremal.auditing.text import sentence
 
-        if not self.audit.disclosures:
+        found = self.audit.disclosures
+        if not found:
             return ["Never: after every report every answer is still possible."]
-        found = self.audit.to_dict()["certainty"]["disclosures"]
         lines = [f"- {sentence(d)}" for d in found[:MOST_LISTED]]
         more = len(found) - MOST_LISTED
         return lines if more <= 0 else [*lines, f"- … and {more} more; with --markdown all are listed"]

@@ -78,20 +78,19 @@ def prior_figures(state: State, known: Known) -> Figures:
 def design_figures(state: State, made: Made) -> Figures:
     """The answer, the promise beside it, warnings, pictures, and the risk in words."""
     design, certified = made.design, made.certified
-    figures = made.audit.to_dict()
     answer = answer_figures(state, made)
     return {
         "final": made.final,
         "epsilon": design.epsilon,
         "alarm": f"No protection: {made.audit.doubt}." if made.audit.doubt.disclosed else "",
         "factor": factor(certified.realised_epsilon),
-        "often": f"{sentence_case(audit_text.ruled_out(figures))}.",
-        "open": audit_text.left_open(figures),
+        "often": f"{sentence_case(audit_text.ruled_out(made.audit))}.",
+        "open": audit_text.left_open(made.audit),
         "answer": answer,
         "warnings": warnings(made, answer),
         "mechanism": _mechanism(state, made),
         "method": _method(made),
-        "sections": _sections(figures),
+        "sections": _sections(made.audit),
         "digest": certified.digest,
     }
 
@@ -219,10 +218,10 @@ def _method(made: Made) -> str:
     return f"{n} answers, {m} reports; {proof}; {ended}; certified for ε = {design.epsilon:.6g}.{kept}"
 
 
-def _sections(figures: Figures) -> list[Figures]:
+def _sections(audit: ex.Audit) -> list[Figures]:
     """The audit's paragraphs; long lists are folded, and its tables are left to the report."""
     found = []
-    for title, said in audit_text.sections(figures):
+    for title, said in audit_text.sections(audit):
         told = audit_text.told(said)
         if told and title not in ("In short", "The reports"):  # the first is said at the top
             kept = 2 if title == CERTAIN else len(told)

@@ -1,8 +1,4 @@
-"""audit(): what a mechanism leaks, in numbers and in sentences.
-
-The words are made by `text` from the plain figures of `Audit.to_dict`, so that a stored audit can be
-read out again later.
-"""
+"""audit(): what a mechanism leaks, in numbers; `text` puts it into words, `figures` into what JSON can hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What single reports say, and an audit as plain figures, which JSON can hold and words are made from.
+"""What single reports say, and an audit as plain figures, which JSON can hold.
 
 A report y rules an answer x out if it leaves it less than a millionth of its probability: P(x|y) / P(x), which is
 P(y|x) / P(y), is below 1e-6. Zero is the usual case; what is positive and smaller is rounding, or left by a solver,

@@ -196,8 +196,8 @@ def promise(made: Audit) -> list[str]:
         f"The worst report, {quoted(worst.report)}, raises the chance of the answer {before}"
         if made.prior_set is None
         else f"Under the nominal prior, which stands for the set, the report {quoted(worst.report)} raises the "
-        f"chance of the answer {before} The limit is that of the least favourable prior in the set; all other chances on this "
-        "page are those of the nominal one.",
+        f"chance of the answer {before} The limit is that of the least favourable prior in the set; all other chances "
+        "on this page are those of the nominal one.",
     ]
 
 

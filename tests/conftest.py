@@ -1,4 +1,4 @@
-"""Hypothesis profiles, the order of the files, interrupts, and the browser.
+"""Hypothesis profiles, the number of processes, the order of the files, interrupts, and the browser.
 
 Choose a profile with HYPOTHESIS_PROFILE. "quick", the default, and "ci" give the same examples every time; "ci", which
 .ci/run chooses, tries five times as many.
@@ -35,7 +35,15 @@ gc.disable()
 
 def pytest_collection_finish():
     gc.freeze()
+    gc.set_threshold(20_000)
     gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """One more than there are cores: browsers, servers and processes are waited for half of the time."""
+    available = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))
+    return len(available(0)) + 1
 
 
 # The files that take longest, the longest first. They start first, so that all processes end at about the same time.
@@ -43,15 +51,23 @@ def pytest_collection_finish():
 LONGEST = [
     "release/test_spark.py",
     "collection/test_browsers.py",
-    "collection/test_form.py",
-    "explorer/test_browser.py",
-    "collection/test_served.py",
-    "collection/test_draws.py",
-    "collection/test_embedding.py",
+    "collection/test_list_draws.py",
     "collection/test_elements.py",
-    "collection/test_frames.py",
+    "collection/test_form.py",
+    "collection/test_routes.py",
+    "explorer/test_browser.py",
+    "collection/test_once.py",
+    "collection/test_learning_commands.py",
+    "collection/test_list_page.py",
+    "collection/test_served.py",
+    "collection/test_embedding.py",
     "collection/test_hosts.py",
+    "collection/test_frames.py",
+    "collection/test_draws.py",
     "collection/test_looks.py",
+    "test_contrib.py",
+    "collection/test_connections.py",
+    "cli/test_installed.py",
     "test_docs.py",
     "studies/test_paper.py",
     "optimization/test_design.py",

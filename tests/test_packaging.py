@@ -78,11 +78,13 @@ def wheel(tmp_path_factory):
         yield archive
 
 
+@pytest.mark.slow
 def test_the_wheel_carries_the_version_of_the_source(wheel):
     (metadata,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
     assert f"\nVersion: {extremal.__version__}\n" in wheel.read(metadata).decode()
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel):
     source = ROOT / "src"
     files = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
@@ -97,6 +99,7 @@ def test_the_wheel_holds_the_whole_package_and_nothing_else(wheel):
     } <= packed
 
 
+@pytest.mark.slow
 def test_the_wheel_is_for_one_platform_and_every_python(wheel):
     name = Path(wheel.filename).stem
     assert name.split("-")[2:4] == ["py3", "none"]

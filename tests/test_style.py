@@ -1,9 +1,12 @@
 """The sizes that CONTRIBUTING sets: modules read in one sitting, functions on one screen, arguments that are named."""
 
 import ast
+import functools
 import inspect
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 import extremal as ex
 
@@ -13,10 +16,24 @@ COMMANDS = PACKAGE / "cli"  # their parameters are the options of the command li
 LINES, BODY, PARAMETERS = 450, 60, 8
 
 
+@functools.cache
+def package():
+    """Every module: where it stands, its text, the nodes of its syntax tree, the first of which is itself."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+    return [(path, text, list(ast.walk(ast.parse(text)))) for path, text in texts.items()]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten():
+    """A million objects, which the garbage collector would go through as long as they are there."""
+    yield
+    package.cache_clear()
+
+
 def functions():
     """Every function and method of the package: where it stands, and its syntax tree."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, _, nodes in package():
+        for node in nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield path, f"{path.relative_to(PACKAGE)}: {node.name}", node
 
@@ -35,9 +52,9 @@ def parameters(node):
 def test_a_module_gives_a_name_once():
     """A constant that a second one of its name replaces further down changes what stands above it."""
     twice = []
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path, _, nodes in package():
         names = Counter()
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in nodes[0].body:
             if isinstance(node, ast.Assign):
                 names.update(
                     x.id for target in node.targets for x in ast.walk(target) if isinstance(x, ast.Name)
@@ -50,18 +67,15 @@ def test_a_module_gives_a_name_once():
     assert twice == []
 
 
-def without_docstrings(text):
+def without_docstrings(text, nodes):
     """How many lines a module has besides its docstrings, which are read in the help."""
     documented = ast.Module | ast.ClassDef | ast.FunctionDef
-    nodes = [x for x in ast.walk(ast.parse(text)) if isinstance(x, documented) and ast.get_docstring(x)]
+    nodes = [x for x in nodes if isinstance(x, documented) and ast.get_docstring(x)]
     return len(text.splitlines()) - sum(x.body[0].end_lineno - x.body[0].lineno + 1 for x in nodes)
 
 
 def test_a_module_is_read_in_one_sitting():
-    sizes = {
-        path.relative_to(PACKAGE): without_docstrings(path.read_text("utf-8"))
-        for path in PACKAGE.rglob("*.py")
-    }
+    sizes = {path.relative_to(PACKAGE): without_docstrings(text, nodes) for path, text, nodes in package()}
     assert {path: size for path, size in sizes.items() if size > LINES} == {}
 
 

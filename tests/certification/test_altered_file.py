@@ -5,7 +5,7 @@ import json
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -13,6 +13,7 @@ from extremal.certification import file as mechanism_file
 from extremal.certification.certified import Certified, load
 from extremal.certification.proof import column_runs
 from extremal.errors import ExtremalError, FileError, FormatError
+from tests.support.examples import up_to
 from tests.support.mechanism_files import CASES, redigest, small
 from tests.support.wording import refused
 
@@ -331,7 +332,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=400)
+@up_to(400)
 @given(data=st.data())
 def test_a_mutated_document_never_loads_as_valid_unless_it_is(data):
     document = json.loads(data.draw(st.sampled_from(CASES[:4])).to_json())
@@ -359,7 +360,7 @@ def test_a_mutated_document_never_loads_as_valid_unless_it_is(data):
     is_valid_or_refused(json.dumps(document))
 
 
-@settings(max_examples=400)
+@up_to(400)
 @given(data=st.data())
 def test_mutated_text_never_loads_as_valid_unless_it_is(data):
     text = data.draw(st.sampled_from(CASES[:4])).to_json()

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -18,7 +18,7 @@ from extremal.model.mechanism import constant
 from extremal.theory import closed_form
 from tests.support import oracles
 from tests.support.claims import SEPARABLE, Design, assert_certified, brute_force, exact_bound
-from tests.support.examples import at_most
+from tests.support.examples import at_most, up_to
 from tests.support.strategies import designs
 
 
@@ -106,7 +106,7 @@ def problems(draw):
     return prior, c, low, utility, perturbed_chords(prior, c, utility.f, seed, size)
 
 
-@settings(max_examples=150)
+@up_to(150)
 @given(problems())
 def test_chords_bound_counting_which_bounds_and_finds_the_largest_of_all_vertices(problem):
     prior, c, low, utility, y = problem

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import extremal as ex
@@ -20,6 +20,7 @@ from extremal.certification.proof import (
     set_masses,
     smallest_sum,
 )
+from tests.support.examples import up_to
 
 EIGHTH = 0.125
 
@@ -64,7 +65,7 @@ def members(center, lower, upper, radius):
             yield pi
 
 
-@settings(max_examples=300)
+@up_to(300)
 @given(numbers=grid_sets(), data=st.data())
 def test_the_smallest_mean_is_that_of_the_best_of_all_members(numbers, data):
     center, lower, upper, radius = numbers

@@ -178,7 +178,7 @@ SHADOWS = [
     ("words", "more"),
     [
         (["-m", "extremal"], []),
-        (["-Wignore", "-mextremal"], []),
+        pytest.param(["-Wignore", "-mextremal"], [], marks=pytest.mark.slow),
         (["-P", "-m", "extremal"], ["importlib", "collections", "warnings"]),
     ],
     ids=["python -m extremal", "python -mextremal", "python -P -m extremal"],

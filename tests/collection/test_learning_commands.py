@@ -29,10 +29,17 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_check_tells_what_learning_costs_and_is_worth(here):
-    done = run("survey", "check", "survey.toml", "--json")
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory):
+    """What the check says of the survey."""
+    folder = tmp_path_factory.mktemp("checked")
+    (folder / "survey.toml").write_text(SURVEY)
+    done = run("survey", "check", folder / "survey.toml", "--json")
     assert done.status == 0, done.err
-    facts = json.loads(done.out)
+    return json.loads(done.out)
+
+
+def test_the_check_tells_what_learning_costs_and_is_worth(here, facts):
     found = facts["learn"]
     assert facts["epsilon"] == pytest.approx(0.7 + 0.8 + 0.7)  # the largest total, of every stage
     assert found["first_stage_epsilon"] == pytest.approx(0.8, abs=1e-12)
@@ -57,9 +64,8 @@ def test_the_check_tells_what_learning_costs_and_is_worth(here):
     assert "at least 44% of people give" in told
 
 
-def test_what_the_check_says_of_stages_is_what_design_and_estimate_say(here):
+def test_what_the_check_says_of_stages_is_what_design_and_estimate_say(here, facts):
     """The people without learning, from plan; how many times as many, from the errors of the stages by hand."""
-    facts = json.loads(run("survey", "check", "survey.toml", "--json").out)
     case = next(
         c for c in facts["learn"]["cases"] if c["question"] == "smokes" and c["shares"] == "equally common"
     )
@@ -95,9 +101,9 @@ def test_the_check_warns_where_learning_does_not_pay(here):
 
 
 @pytest.mark.slow
-def test_the_check_says_what_other_settings_would_cost(here):
+def test_the_check_says_what_other_settings_would_cost(here, facts):
     """As it does for a survey that has them."""
-    rows = json.loads(run("survey", "check", "survey.toml", "--json").out)["learn"]["other_settings"]
+    rows = facts["learn"]["other_settings"]
     rows = {row["shares"]: row for row in rows if row["question"] == "mood"}
     assert len(rows) == 5  # delta, drift and forged, but for its own drift and forged
     Path("other.toml").write_text(SURVEY.replace("forged = 0", "forged = 0.05"))

@@ -50,30 +50,31 @@ def field(page):
     }""")
 
 
-@pytest.mark.parametrize(
-    ("typed", "found"),
-    [
-        ("lodz", ["Łódź"]),
-        ("LIONE", ["Lyon (Lione)"]),
-        ("nice", ["Nice", "Venice"]),
-        ("مكة", ["مكة المكرمة"]),
-        ("ΘΕΣ", ["Θεσσαλονίκη"]),  # which is small as θες
-        ("کرمان", ["كرمانشاه"]),  # on a Persian keyboard
-        ("izmir", ["İzmir"]),
-        ("مكه", ["مكة المكرمة"]),
-        ("mekka", ["مكة المكرمة (Mekka)"]),
-        ("東", ["東京"]),
-        ("mo ofallon", []),
-        ("fallon mo", ["O'Fallon, MO"]),
-        ("strasse 7 neu", ["Neustadt 7 an der Donaudampfschifffahrtsstraße"]),
-    ],
-)
-def test_an_answer_is_found_by_its_words_in_any_script_and_by_other_spellings(page, typed, found):
-    page.type("#search-0", typed)
-    options = page.evaluate(OPTIONS)
-    assert options[: len(found)] == found
-    assert options[-1] == "I prefer not to say"
-    assert page.inner_text("[role=status].small") == f"Answers found: {len(options) - 1}"
+FOUND = [
+    ("lodz", ["Łódź"]),
+    ("LIONE", ["Lyon (Lione)"]),
+    ("nice", ["Nice", "Venice"]),
+    ("مكة", ["مكة المكرمة"]),
+    ("ΘΕΣ", ["Θεσσαλονίκη"]),  # which is small as θες
+    ("کرمان", ["كرمانشاه"]),  # on a Persian keyboard
+    ("izmir", ["İzmir"]),
+    ("مكه", ["مكة المكرمة"]),
+    ("mekka", ["مكة المكرمة (Mekka)"]),
+    ("東", ["東京"]),
+    ("mo ofallon", []),
+    ("fallon mo", ["O'Fallon, MO"]),
+    ("strasse 7 neu", ["Neustadt 7 an der Donaudampfschifffahrtsstraße"]),
+]
+
+
+def test_an_answer_is_found_by_its_words_in_any_script_and_by_other_spellings(page):
+    for typed, found in FOUND:
+        page.fill("#search-0", "")
+        page.type("#search-0", typed)
+        options = page.evaluate(OPTIONS)
+        assert options[: len(found)] == found, typed
+        assert options[-1] == "I prefer not to say"
+        assert page.inner_text("[role=status].small") == f"Answers found: {len(options) - 1}"
 
 
 def test_the_keyboard_is_enough(page):

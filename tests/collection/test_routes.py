@@ -119,11 +119,14 @@ def answer_all(page, way, back_and_forth):
     on(page)
 
 
-def test_equal_reports_make_equal_requests_whatever_the_answers_the_language_and_the_way_back(visit, site):
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_equal_reports_make_equal_requests_whatever_the_answers_the_language_and_the_way_back(
+    visit, site, times
+):
     reports = [common_report(m) for m in (VISITS, PAIN, PILLS, WORK)]
     seen = set()
     for way, lang, back in zip(
-        WAYS * 2, itertools.cycle(["en", "ar", "ar"]), itertools.cycle([0, 1]), strict=False
+        WAYS * times, itertools.cycle(["en", "ar", "ar"]), itertools.cycle([0, 1]), strict=False
     ):
         page = visit()
         page.select_option("#language", lang)

@@ -1,5 +1,6 @@
 """Intervals that hold at every look, and through a change of mechanism."""
 
+import functools
 import math
 import tracemalloc
 
@@ -73,6 +74,15 @@ def test_they_cover_all_shares_at_all_of_50_looks_of_a_survey_that_changes_its_m
     assert missed <= 4
 
 
+@functools.cache
+def designed(size):
+    """A prior of so many answers, and designs for all priors, for those near it and for it alone."""
+    pi = 1 / np.arange(1, size + 1)
+    prior = ex.Prior(pi / pi.sum())
+    told = ex.PriorSet.at_least(size, 0), ex.PriorSet.l1_ball(prior, 0.1), prior
+    return prior, *(ex.design(priors, 0.7).mechanism.matrix for priors in told)
+
+
 @pytest.mark.parametrize("size", [3, 4, 7, 12])
 @pytest.mark.parametrize("n", [200, 2000, 50_000])
 def test_they_cost_at_most_a_fifth_more_than_intervals_for_one_look(size, n):
@@ -81,16 +91,14 @@ def test_they_cost_at_most_a_fifth_more_than_intervals_for_one_look(size, n):
     Where reports under one mechanism speak for an answer or against it, and nothing else, intervals for one look are
     those of a binomial, and bets cost more: up to 45 %.
     """
-    pi = 1 / np.arange(1, size + 1)
-    prior = ex.Prior(pi / pi.sum())
+    prior, for_all, for_near, for_one = designed(size)
 
-    def stage(priors, part, expected):
-        P = ex.design(priors, 0.7).mechanism.matrix
+    def stage(P, part, expected):
         return StageReports(Channel(P, expected), np.rint(part * n * prior.probabilities @ P))
 
-    first = stage(ex.PriorSet.at_least(size, 0), 0.2, np.full(size, 1 / size))
-    later = stage(ex.PriorSet.l1_ball(prior, 0.1), 0.8, prior.probabilities)
-    known = stage(prior, 1.0, prior.probabilities)
+    first = stage(for_all, 0.2, np.full(size, 1 / size))
+    later = stage(for_near, 0.8, prior.probabilities)
+    known = stage(for_one, 1.0, prior.probabilities)
     alone = first._replace(counts=5 * first.counts)
     targets = np.eye(size)
     for stages, once, most in (

@@ -254,6 +254,7 @@ def test_a_task_killed_while_drawing_leaves_one_report_for_each_record(frame, tm
     assert reports(private) == first
 
 
+@pytest.mark.slow
 def test_reports_stored_in_a_folder_are_read_back_from_it(spark, frame, tmp_path):
     """Even if a task was killed while it drew them."""
     path, marker = tmp_path / "reports", tmp_path / "killed"
@@ -396,6 +397,7 @@ def test_spark_and_memory_share_reports_where_documented_and_noise_nowhere(spark
     assert all_findings(releases) == []
 
 
+@pytest.mark.slow
 def test_other_columns_and_the_schema_stay_as_they_were_whatever_the_names(spark):
     odd = "a dot. and `quotes`"
     schema = T.StructType(
@@ -440,6 +442,7 @@ def test_other_columns_and_the_schema_stay_as_they_were_whatever_the_names(spark
     assert counts_spark(private, odd, C) == {label: drawn.count(label) for label in C.outputs}
 
 
+@pytest.mark.slow
 def test_columns_keep_their_types_unless_those_cannot_hold_the_outputs(spark):
     types = {
         "boolean": [False, True],
@@ -472,6 +475,7 @@ def test_columns_keep_their_types_unless_those_cannot_hold_the_outputs(spark):
     assert [(row[0], *row[2:]) for row in rows] == [(row[0], *row[2:]) for row in frame.collect()]
 
 
+@pytest.mark.slow
 def test_columns_taken_together_are_released_as_a_frame_is(spark, frame, table):
     prior = ex.Prior.product(WORDS, NUMBERS)
     joint = certify(prior, ex.theory.randomized_response(prior, 1.0), 1.0)
@@ -533,6 +537,7 @@ def test_a_refused_job_leaves_nothing_whatever_the_committer(spark, dirty, tmp_p
         spark.conf.unset(COMMITTER)
 
 
+@pytest.mark.slow
 def test_unknown_values_can_be_dropped_or_counted_as_a_label(dirty):
     keyed = {"keyed": ex.Keyed(KEY, "id")}
     kept = reports(ex.privatize(dirty, {"answer": C}, unknown="drop", **keyed))
@@ -766,6 +771,7 @@ def test_without_spark_the_rest_of_the_library_works():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@pytest.mark.slow
 def test_true_answers_are_refused_unless_asked_for(spark):
     told = certify(WORDS, identity(WORDS), 2.0, allow_true_answers=True)
     frame = spark.createDataFrame([(1, "a"), (2, "bb")], "id long, answer string")

@@ -248,7 +248,10 @@ def test_pipes_folders_links_and_the_source_itself_are_no_targets_and_pipes_no_s
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="files without names")
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, *(pytest.param(k, marks=pytest.mark.slow) for k in (signal.SIGHUP, signal.SIGTERM))],
+)
 def test_a_killed_pipe_leaves_no_answer_on_disk(tmp_path, number):
     """Killed while it waits for the rest: nothing is in the temporary folder, nor beside the target."""
     C.save(tmp_path / "m.json")

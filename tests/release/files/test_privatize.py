@@ -484,7 +484,7 @@ ex.privatize(source, {"answer": load(mechanism)}, target=target, keyed=keyed, pr
 """
 
 
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("named", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_killed_job_leaves_the_source_and_no_target_and_the_next_run_succeeds(source, target, named):
     """A file without a name leaves nothing at all; one with a name goes when the next job begins."""
     if not named and not hasattr(os, "O_TMPFILE"):

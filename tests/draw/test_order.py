@@ -13,7 +13,7 @@ import pytest
 import extremal as ex
 from extremal.certification.certify import certify
 from extremal.draw import order
-from extremal.draw.order import FALSE_ALARM, OrderWarning, Runs, _at_distance, watch
+from extremal.draw.order import FALSE_ALARM, OrderWarning, Runs, Watch, _at_distance
 from extremal.release.job import Terms, plan
 from tests.support.wording import refused
 
@@ -24,7 +24,7 @@ BIG = certify(MANY, ex.theory.randomized_response(MANY, 1.0), 1.0)
 
 
 def ordered(certified, rows, pieces=1):
-    (one,) = watch(plan({"x": certified}, Terms())[0].releases)
+    one = Watch.of(plan({"x": certified}, Terms())[0].releases[0])
     for part in np.array_split(np.asarray(rows, dtype=np.uint32), pieces):
         one.add(part)
     return one.ordered()
@@ -177,7 +177,7 @@ def test_a_warning_names_the_line_of_the_caller():
 def test_columns_taken_together_are_watched_one_by_one():
     joint = ex.Prior.uniform([(x, y) for x in range(2) for y in range(40)])
     both = certify(joint, ex.theory.randomized_response(joint, 1.0), 1.0)
-    (one,) = watch(plan({("x", "y"): both}, Terms())[0].releases)
+    one = Watch.of(plan({("x", "y"): both}, Terms())[0].releases[0])
     rng = random.Random(1)
     one.add(np.array([(k // 100) * 40 + rng.randrange(40) for k in range(200)], dtype=np.uint32))
     assert one.ordered()

@@ -64,6 +64,11 @@ def brief(value: Any, most: int = LONGEST_SHOWN) -> str:
     return cut(repr(value[: 2 * most] if isinstance(value, str | bytes) else value), most)
 
 
+def sentence(text: str) -> str:
+    """The words with a capital and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}."
+
+
 def in_nats(level: str) -> str:
     """A level with its unit."""
     return f"{level} nat" if float(level) == 1 else f"{level} nats"

@@ -157,7 +157,7 @@ def moved(prior: Prior, utility: Utility, lam: Floats, mu: Floats) -> Floats:
     for signs in (i % 2, i // 2 % 2 if prior.size > 2 else 1 - i % 2):  # neither all up nor all down
         beside = utility.columns(prior, lam * (1 + 8 * ULP * (1 - 2 * signs)))
         worst = np.maximum(worst, np.abs(beside - mu))
-    return np.asarray(worst + 4 * ULP * np.abs(mu))
+    return worst + 4 * ULP * np.abs(mu)
 
 
 def _linear_bound(pi: Floats, gains: Floats, y: Floats, low: float, c: float) -> tuple[float, float]:

@@ -112,7 +112,10 @@ class Certified:
                 encode_label(label)
         except PriorError as error:
             raise error.within("mechanism: ", MechanismError) from None
-        _set(self, "library", self.library or _this_library())
+        package = __name__.partition(".")[
+            0
+        ]  # not imported: a module may not depend on the package it is part of
+        _set(self, "library", self.library or f"{package} {sys.modules[package].__version__}")
         if self.prior_set is not None and self.prior != self.prior_set.nominal:
             raise CertificationError(
                 "must be the nominal prior of prior_set",
@@ -383,11 +386,6 @@ def too_leaky(output: Hashable, leakage: float, epsilon: float) -> Certification
         given=f"one whose outcome {repr(output)[:60]} leaks {leakage!r} nats",
         remedy="certify it for that level, or design for this one: `design(prior, epsilon)`",
     )
-
-
-def _this_library() -> str:
-    package = __name__.partition(".")[0]  # not imported: a module may not depend on the package it is part of
-    return f"{package} {sys.modules[package].__version__}"
 
 
 def _set(value: Certified, name: str, content: object) -> None:

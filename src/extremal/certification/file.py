@@ -123,7 +123,16 @@ def to_text(document: Document) -> str:
 
 def decode(text: str, make: type[Certified]) -> Certified:
     """The mechanism in a text, proved anew, if the text is the document that `encode` writes for it."""
-    document = _parse(text)
+    if not isinstance(text, str):
+        raise FormatError(
+            "a mechanism must be given as the text of its file",
+            given=type(text).__name__,
+            remedy="read a file with load(path)",
+        )
+    try:
+        document = parse_json(text, LARGEST_FILE)
+    except ValueError as error:
+        raise FormatError(f"not a mechanism file: it must hold JSON, but {_one_line(error)}") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise FormatError(f"not a mechanism file: it must hold a JSON object of the format {FORMAT!r}")
     if document.get("version") is True or document.get("version") not in (VERSION, BLOCK_VERSION):
@@ -312,19 +321,6 @@ def _decode_rows(rows: object, value: int, column: NDArray[np.uint64] | NDArray[
             raise ValueError(f"no such rows: {part[:40]!r}")
         column[start:stop] = value
     return left
-
-
-def _parse(text: object) -> object:
-    if not isinstance(text, str):
-        raise FormatError(
-            "a mechanism must be given as the text of its file",
-            given=type(text).__name__,
-            remedy="read a file with load(path)",
-        )
-    try:
-        return parse_json(text, LARGEST_FILE)
-    except ValueError as error:
-        raise FormatError(f"not a mechanism file: it must hold JSON, but {_one_line(error)}") from None
 
 
 def _one_line(error: BaseException) -> str:

@@ -37,7 +37,9 @@ def most_over_set(
         problems.append("the proof must hold one finite price for each symbol of the set")
         return W, math.inf
     if proof.cells is None:
-        return W, _by_list(pi, c, W, y, bounds)
+        if len(pi) > LISTED:
+            return W, math.inf
+        return W, max(largest_form(lifts - 1, W, y) for lifts in listed_vectors(pi, c, bounds))
     low, a = (np.asarray(v, dtype=np.float64) for v in (proof.low, proof.away))
     if (
         a.ndim != 2
@@ -289,13 +291,6 @@ def listed_vectors(pi: Floats, c: float, bounds: Bounds) -> Iterator[Floats]:
     for inner, outer, share in sets.nested(c):
         lifts = members[inner] + share[:, None] * (members[outer] - members[inner])
         yield lifts / (lifts @ pi)[:, None]
-
-
-def _by_list(pi: Floats, c: float, W: Floats, y: Floats, bounds: Bounds) -> float:
-    """The largest x'Wx - y.x of all extremal lift vectors 1 + x."""
-    if len(pi) > LISTED:
-        return math.inf
-    return max(largest_form(lifts - 1, W, y) for lifts in listed_vectors(pi, c, bounds))
 
 
 def largest_form(x: Floats, W: Floats, y: Floats) -> float:

@@ -131,7 +131,7 @@ class ChordBound:
 
     def loss(self, i: int | slice, lam: Floats) -> Floats:
         """What g_i(lam) falls short of its maximum."""
-        return np.asarray(self.top[i] - (self.pi[i] * self.f(lam) - self.slope[i] * (lam - 1)))
+        return self.top[i] - (self.pi[i] * self.f(lam) - self.slope[i] * (lam - 1))
 
     def partial(self, j: int, least: Floats, most: Floats) -> Floats:
         """The smallest loss of j if a share of it in [least, most] is marked; infinite if none can be."""

@@ -49,9 +49,7 @@ def encode_label(label: Hashable, depth: int = 0) -> object:
 
 def decode_label(value: object, depth: int = 0) -> Hashable:
     """The label that a JSON value stands for."""
-    if isinstance(value, bool | str):
-        return value
-    if type(value) is int:
+    if isinstance(value, bool | str) or type(value) is int:
         return value
     if isinstance(value, list) and depth < DEEPEST_LABEL:
         return tuple(decode_label(part, depth + 1) for part in value)

@@ -56,7 +56,7 @@ def candidates(prior: Prior | PriorSet, P: Floats, epsilon: float) -> Iterator[t
     residue back, so where there was any, it is left out. The slack grows only when the check refuses.
     """
     P = P / P.sum(axis=1, keepdims=True)
-    pi, smallest = _means(prior)
+    pi, smallest, worst = _means(prior)
     c = bounded_exp(epsilon)
     slacks = [4**k * (4 * SHARE + 16 * P.shape[1] / TOTAL) for k in range(8)]
     residue = removable_residue(pi, smallest, P, c)
@@ -76,7 +76,7 @@ def candidates(prior: Prior | PriorSet, P: Floats, epsilon: float) -> Iterator[t
         yield integer_rows(lowered), f"rounded, {how}{note}"
     if np.any(kept.min(axis=0) < kept.max(axis=0)) and not kept.all():
         for slack in slacks[:4]:
-            moved = nearest(kept, c * (1 - slack), pi, _worst(prior))
+            moved = nearest(kept, c * (1 - slack), worst)
             if moved is None:
                 break
             yield integer_rows(moved), "rounded, moved to the nearest mechanism with the same zeros" + note
@@ -106,7 +106,7 @@ def removable_residue(pi: Floats, smallest: Means, P: Floats, cap: float) -> Boo
         support = ((P > 0) & ~residue)[:, columns].astype(np.float64)
         forbidden = smallest(support) * cap <= 1
         residue[:, columns[forbidden]] = False
-    return np.asarray(residue)
+    return residue
 
 
 def integer_rows(P: Floats) -> Ints:
@@ -127,20 +127,16 @@ def integer_rows(P: Floats) -> Ints:
     return np.asarray(w)
 
 
-def _means(prior: Prior | PriorSet) -> tuple[Floats, Means]:
-    """The nominal masses, and the smallest mean of columns over the set; without a set their mean."""
+def _means(prior: Prior | PriorSet) -> tuple[Floats, Means, Means]:
+    """The nominal masses; the smallest mean of columns over the set; and under which prior, as columns."""
     if isinstance(prior, PriorSet):
-        return prior.nominal.probabilities, prior.smallest_means
+        return prior.nominal.probabilities, prior.smallest_means, prior.worst_priors
     pi = prior.probabilities
-    return pi, lambda columns: np.asarray(pi @ columns)
-
-
-def _worst(prior: Prior | PriorSet) -> Means:
-    """The prior under which the mean of each column is smallest, as columns."""
-    if isinstance(prior, PriorSet):
-        return prior.worst_priors
-    pi = prior.probabilities
-    return lambda columns: np.repeat(pi[:, None], columns.shape[1], axis=1)
+    return (
+        pi,
+        lambda columns: np.asarray(pi @ columns),
+        lambda columns: np.repeat(pi[:, None], columns.shape[1], axis=1),
+    )
 
 
 def _scaled(P: Floats) -> Floats:
@@ -186,7 +182,9 @@ def _rescaled(pi: Floats, smallest: Means, P: Floats, cap: float, before: Floats
         return None  # no zero to keep: mixing is simpler
     largest, mean = _lifts(smallest, P).max(axis=0), smallest(P)
     excess = np.maximum(largest - cap, 0.0)
-    flat = _flat(smallest, support, occurs)
+    least = smallest(support.astype(np.float64))  # 0 where some prior of the set has no mass there
+    # The lift of the columns that are constant on their support: no column with these zeros has a lower one.
+    flat = np.divide(1.0, least, out=np.where(occurs, np.inf, 0.0), where=occurs & (least > 0))
     forbidden = (excess > 0) & (2 * excess > largest - flat)
     support[:, forbidden] = True
     flat, room = np.where(forbidden, 1.0, flat), largest - np.where(forbidden, 1.0, flat)
@@ -203,12 +201,6 @@ def _rescaled(pi: Floats, smallest: Means, P: Floats, cap: float, before: Floats
         return None
     value, left = _information(pi, before), _information(pi, lowered)
     return np.asarray(lowered / sums) if abs(left - value) <= LARGEST_LOSS * value + 32 * lost else None
-
-
-def _flat(smallest: Means, support: Bools, occurs: Bools) -> Floats:
-    """The lift of the columns that are constant on their support: no column with these zeros has a lower one."""
-    least = smallest(support.astype(np.float64))  # 0 where some prior of the set has no mass there
-    return np.divide(1.0, least, out=np.where(occurs, np.inf, 0.0), where=occurs & (least > 0))
 
 
 def _information(pi: Floats, P: Floats) -> float:
@@ -239,7 +231,7 @@ def _scales(D: Floats, lacking: Floats) -> Floats:
     return np.asarray(z)
 
 
-def nearest(P: Floats, cap: float, pi: Floats, worst: Callable[[Floats], Floats]) -> Floats | None:
+def nearest(P: Floats, cap: float, worst: Means) -> Floats | None:
     """P with entries changed by little so that rows sum to 1 and no lift exceeds `cap`, or None if there is none.
 
     `worst` gives, for each column, the prior under which its mean is smallest. Each is a bound on the column that

@@ -14,13 +14,12 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .._common.web import BACKLOG
-from .guard import Limits, Proxies, neighbourhood
+from .guard import Proxies, neighbourhood
 
 HEAD_SECONDS = 15.0  # to encrypt and to send the head of a request; also to be idle
 BODY_SECONDS = 25.0  # longer than guard.READ_SECONDS, after which the application answers 408
@@ -180,39 +179,6 @@ def protocol(gate: Gate) -> type[H11Protocol]:
                 gate.step(self.peer, "answer", ANSWER_SECONDS)
 
     return Watched
-
-
-class Aside(Protocol):
-    """What a server does beside answering."""
-
-    def tick(self, counter: int) -> None:
-        """Called ten times a second; returns at once."""
-
-    def end(self) -> None:
-        """Called when the server ends."""
-
-
-class Server(uvicorn.Server):  # type: ignore[misc]
-    """A server whose connections pass a gate."""
-
-    def __init__(self, config: uvicorn.Config, gate: Gate, limits: Limits, aside: Aside) -> None:
-        super().__init__(config)
-        self.gate, self.limits, self.aside = gate, limits, aside
-
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve on these sockets until told to end."""
-        try:
-            await super().serve([Listener.of(bound, self.gate) for bound in sockets or ()])
-        finally:
-            self.aside.end()
-
-    async def on_tick(self, counter: int) -> bool:
-        """Called ten times a second."""
-        if counter % 10 == 0:
-            self.gate.sweep()
-            self.limits.forget()
-        self.aside.tick(counter)
-        return bool(await super().on_tick(counter))
 
 
 def room_for_connections() -> int:

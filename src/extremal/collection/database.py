@@ -169,25 +169,22 @@ class Database(ABC):
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
-        while (raw := self._idle_one()) is not None:
-            raw.close()
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
     def is_alive(self, raw: Any) -> bool:
         """Whether a connection that has waited still holds."""
         return True
 
     def _ready(self) -> Any:
-        while (raw := self._idle_one()) is not None:
-            if self.is_alive(raw):
-                return raw
-            raw.close()
+        with contextlib.suppress(IndexError):  # another thread may take the last one
+            while True:
+                raw = self._idle.pop()
+                if self.is_alive(raw):
+                    return raw
+                raw.close()
         return self.connect()
-
-    def _idle_one(self) -> Any:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            return None
 
 
 class Sqlite(Database):
@@ -306,16 +303,6 @@ class Postgresql(Database):
             session.run("VACUUM FULL invitations")
 
 
-def database_at(place: str | os.PathLike[str]) -> Database:
-    """The database at an address, or in a file."""
-    text = os.fspath(place)
-    if ADDRESS.match(text):
-        return Postgresql(text)
-    if "://" not in text:
-        return Sqlite(os.path.abspath(text))
-    raise _no_place(text)
-
-
 def _no_place(text: str) -> SurveyError:
     return SurveyError(
         "the database must be a file for SQLite or an address like postgresql://user@host/name",
@@ -326,17 +313,17 @@ def _no_place(text: str) -> SurveyError:
 @contextlib.contextmanager
 def opened(place: str | os.PathLike[str]) -> Iterator[Database]:
     """A database, closed if the block fails; one without the tables of a store is refused as none."""
-    database = database_at(place)
+    text = os.fspath(place)
+    if "://" in text and not ADDRESS.match(text):
+        raise _no_place(text)
+    database = Postgresql(text) if ADDRESS.match(text) else Sqlite(os.path.abspath(text))
     try:
         yield database
-    except StoreError as error:
+    except BaseException as error:
         database.close()
-        if any(words in str(error) for words in NO_STORE):
+        if isinstance(error, StoreError) and any(words in str(error) for words in NO_STORE):
             raise SurveyError(
                 f"{database.place} is not a store of reports",
                 remedy="give the one that a survey was served with",
             ) from None
-        raise
-    except BaseException:
-        database.close()
         raise

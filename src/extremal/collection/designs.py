@@ -17,7 +17,6 @@ import math
 import re
 import tomllib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,11 +27,10 @@ from ..certification.certified import Certified, load
 from ..certification.certify import certify
 from ..certification.file import write_text
 from ..errors import ExtremalError, FileError, SurveyError
-from ..lists.windows import Windows, load_windows, windows
-from ..model.leakage import Doubt, doubt
+from ..lists.windows import load_windows, windows
+from ..model.leakage import doubt
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
-from ..model.prior_set import PriorSet
 from ..model.purpose import Purpose, shares
 from ..model.purposes import groups, mean
 from ..optimization.design import designed
@@ -62,15 +60,14 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
         if progress is not None:
             progress(k, len(survey.questions), question.name)
         entry = before.get("questions", {}).get(question.name, {})
-        found = _kept(survey, question, entry)
-        times = entry.get("times") if found is not None else None
-        kept = found is not None or question.mechanism is not None
+        found, times = _kept(survey, question, entry), entry.get("times")
+        new = found is None and question.mechanism is None
         if found is None:
             found, times = _made(question)
         _check_protected(question, found)
-        if not kept:
-            for path, mechanism in zip(_paths(survey, found), found.drawn_from, strict=True):
-                mechanism.save(path)
+        if new:
+            for name, mechanism in found.files.items():
+                mechanism.save(survey.beside(f"{name}.mechanism.json"))
         asked.append(found)
         entries[question.name] = {
             "made_for": specification(question),
@@ -81,7 +78,12 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
     reasons = [reason(q, entries[q.name]["times"]) for q in asked]
     findings = questionnaire.findings(tuple(asked), survey.joint, [text for text in reasons if text])
     published = _published(survey, asked, findings.together)
-    _check_size(published)
+    if published.largest_body > LARGEST_BODY:
+        raise SurveyError(
+            f"the reports of one person must fit into {LARGEST_BODY} bytes, which is what the server accepts",
+            given=f"up to {published.largest_body}",
+            remedy="shorten the texts of answers, or ask fewer questions",
+        )
     lock = {
         "format": FORMAT,
         "version": VERSION,
@@ -90,16 +92,6 @@ def check(survey: Survey, progress: Progress | None = None) -> tuple[Published, 
     }
     write_text(survey.beside(LOCK), json.dumps(lock, indent=2, ensure_ascii=False) + "\n")
     return published, findings
-
-
-def _check_size(published: Published) -> None:
-    """Refuse a survey whose reports the server would refuse."""
-    if published.largest_body > LARGEST_BODY:
-        raise SurveyError(
-            f"the reports of one person must fit into {LARGEST_BODY} bytes, which is what the server accepts",
-            given=f"up to {published.largest_body}",
-            remedy="shorten the texts of answers, or ask fewer questions",
-        )
 
 
 def load_designs(survey: Survey) -> Published:
@@ -194,25 +186,18 @@ def purpose_of(question: Wording) -> Purpose:
 def _check_protected(question: Question, asked: Asked) -> None:
     """Refuse reports that disclose the answers, fully or nearly; of a set of items also those that disclose one."""
     for mechanism in asked.drawn_from:
-        if isinstance(mechanism, Windows):
-            _check_disclosed(question, mechanism.doubt)
-            continue
-        known = mechanism.prior
-        if asked.form == "joint":
+        found = mechanism.doubt
+        if asked.form == "joint" and isinstance(mechanism, Certified):
             items = len(question.answers)
             labels = [("",) * items if x == NOT_ASKED else tuple(str(x)) for x in mechanism.inputs]
-            known = Prior(known.probabilities, labels)
-        _check_disclosed(question, doubt(known, Mechanism(mechanism.mechanism.matrix, known.labels)))
-
-
-def _check_disclosed(question: Question, found: Doubt) -> None:
-    """Refuse a question whose reports leave so little doubt."""
-    if found.disclosed:
-        raise SurveyError(
-            f"{question.place}: question {question.name!r} must not disclose the true answers",
-            given=f"reports that protect nobody: {found}",
-            remedy='choose a smaller epsilon, or write kind = "clear"',
-        )
+            known = Prior(mechanism.prior.probabilities, labels)
+            found = doubt(known, Mechanism(mechanism.mechanism.matrix, labels))
+        if found.disclosed:
+            raise SurveyError(
+                f"{question.place}: question {question.name!r} must not disclose the true answers",
+                given=f"reports that protect nobody: {found}",
+                remedy='choose a smaller epsilon, or write kind = "clear"',
+            )
 
 
 def _given(question: Question, mechanism: Certified) -> Asked:
@@ -246,62 +231,43 @@ def _kept(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | 
         return _made(question)[0]
     if (entry["form"] is None) == (question.kind == "several"):
         return None
-    if question.kind == "list":
-        return _kept_list(survey, question, entry)
-    items = len(question.answers) if entry["form"] == "each" else 1
-    draft = _asked(question, entry["form"], (None,) * items)  # type: ignore[arg-type]
+    form = entry["form"]
+    names = [f"{question.name}.{k + 1}" for k in range(len(question.answers))]
+    paths = [
+        survey.beside(f"{name}.mechanism.json") for name in (names if form == "each" else [question.name])
+    ]
     try:
-        mechanisms = tuple(load(path) for path in _paths(survey, draft))
+        if question.kind == "list":
+            found = Asked(**question.wording(), windows=load_windows(paths[0]))
+        else:
+            found = _asked(question, form, tuple(map(load, paths)))
     except FileError:
         return None
-    found = _asked(question, entry["form"], mechanisms)
-    if [m.digest for m in mechanisms] != entry["mechanisms"] or not _keeps(question, found):
-        return None
-    return found
-
-
-def _kept_list(survey: Survey, question: Question, entry: dict[str, Any]) -> Asked | None:
-    path = survey.beside(f"{question.name}.mechanism.json")
-    try:
-        kept = load_windows(path)
-    except FileError:
-        return None
-    known, wanted = (None if prior is None else prior.probabilities for prior in (kept.prior, question.prior))
-    same = known is wanted if known is None or wanted is None else np.allclose(known, wanted, ROUNDING, 0)
-    within = kept.labels == question.answers and kept.epsilon <= (question.epsilon or 0.0) * (1 + ROUNDING)
-    fits = same and within and [kept.digest] == entry["mechanisms"]
-    return Asked(**question.wording(), windows=kept) if fits else None
+    same = [m.digest for m in found.drawn_from] == entry["mechanisms"]
+    return found if same and _keeps(question, found) else None
 
 
 def _keeps(question: Question, found: Asked) -> bool:
     """Whether mechanisms are for the prior of the question and within its epsilon, whatever the lock file says."""
-    assert question.epsilon is not None
+    level = found.level if found.form == "each" else found.drawn_from[0].epsilon
+    if level > (question.epsilon or 0.0) * (1 + ROUNDING):
+        return False
+    wanted, kept = question.prior, found.windows
+    if kept is not None and (kept.prior is None or wanted is None):
+        return kept.labels == question.answers and kept.prior is wanted
     if question.priors is not None:
-        return _is_for(found.mechanisms[0], question.priors, question.epsilon)
-    assert question.prior is not None
-    items = len(question.answers)
-    priors = item_priors(question.prior, items) if found.form == "each" else [question.prior]
-    level = found.level if found.form == "each" else found.mechanisms[0].epsilon
-    return level <= question.epsilon * (1 + ROUNDING) and all(
-        m.inputs == prior.labels
-        and np.allclose(m.prior.probabilities, prior.probabilities, rtol=ROUNDING, atol=0)
-        for m, prior in zip(found.mechanisms, priors, strict=True)
+        made_for = found.mechanisms[0].prior_set
+        alike = made_for is not None and made_for.bounds.same_as(question.priors.bounds)
+        return alike and found.mechanisms[0].inputs == question.priors.labels
+    assert wanted is not None
+    known = [m.prior for m in found.mechanisms] if kept is None else [kept.prior]
+    priors = item_priors(wanted, len(question.answers)) if found.form == "each" else [wanted]
+    return all(
+        mine is not None
+        and mine.labels == prior.labels
+        and np.allclose(mine.probabilities, prior.probabilities, rtol=ROUNDING, atol=0)
+        for mine, prior in zip(known, priors, strict=True)
     )
-
-
-def _is_for(mechanism: Certified, priors: PriorSet, epsilon: float) -> bool:
-    """Whether a mechanism is for all of these priors."""
-    made_for = mechanism.prior_set
-    return (
-        made_for is not None
-        and made_for.bounds.same_as(priors.bounds)
-        and mechanism.inputs == priors.labels
-        and mechanism.epsilon <= epsilon * (1 + ROUNDING)
-    )
-
-
-def _paths(survey: Survey, asked: Asked) -> list[Path]:
-    return [survey.beside(f"{name}.mechanism.json") for name in asked.files]
 
 
 def _read_lock(survey: Survey) -> dict[str, Any]:

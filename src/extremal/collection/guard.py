@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from .._common.json import parse_json
 from .._common.web import read_body
+from .._common.words import sentence
 from ..errors import OptionError, SurveyError
 from .published import Published
 from .store import HEX, Submission, token_hash
@@ -70,13 +71,19 @@ async def read_report(chunks: AsyncIterable[bytes], headers: Mapping[str, str]) 
 
 def neighbourhood(address: str) -> str:
     """Whom an address stands for: itself, or in IPv6 the network of 2^64 addresses that one household has."""
+    ip = _ip(address)
+    if isinstance(ip, ipaddress.IPv6Address):
+        return str(ipaddress.IPv6Network((int(ip) >> 64 << 64, 64)))
+    return address if ip is None else str(ip)
+
+
+def _ip(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address as a number; None if it is none, such as that of a socket with a name."""
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return address
-    if isinstance(ip, ipaddress.IPv4Address):
-        return str(ip)
-    return str(ip.ipv4_mapped or ipaddress.IPv6Network((int(ip) >> 64 << 64, 64)))
+        return None
+    return (ip.ipv4_mapped or ip) if isinstance(ip, ipaddress.IPv6Address) else ip
 
 
 @dataclass(frozen=True)
@@ -102,12 +109,8 @@ class Proxies:
         return tuple(found)
 
     def __contains__(self, address: object) -> bool:
-        try:
-            ip = ipaddress.ip_address(str(address).partition("%")[0])
-        except ValueError:
-            return False
-        ip = getattr(ip, "ipv4_mapped", None) or ip
-        return any(ip in network for network in self.networks)
+        ip = _ip(str(address))
+        return ip is not None and any(ip in network for network in self.networks)
 
 
 @dataclass
@@ -191,7 +194,7 @@ def parse_submission(surveys: Mapping[str, Published], body: bytes) -> Submissio
     try:
         content = published.content(document["reports"])
     except (SurveyError, ValueError, TypeError) as error:
-        raise Refusal(400, f"{str(error)[:1].upper()}{str(error)[1:200]}.") from None
+        raise Refusal(400, sentence(str(error)[:200])) from None
     return Submission(
         document["id"], content, token_hash(document["token"]) if published.invitation else None, number
     )

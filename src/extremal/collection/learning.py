@@ -27,13 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from .._common.types import Floats
 from ..certification.certified import Certified
 from ..certification.certify import certify
 from ..errors import ExtremalError
 from ..estimation.contrasts import Channel, standard_errors
 from ..estimation.estimate import stacked
-from ..model.leakage import doubt, epsilon_pml
+from ..model.leakage import epsilon_pml
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
@@ -96,7 +95,7 @@ def learned(question: Asked, pairs: Pairs, learn: Learn, level: float) -> Certif
             raise ExtremalError("people of one stage answer differently from those of another")
     made = designed(told(pairs, learn.drift), question.mechanisms[0].epsilon, purpose_of(question))
     certified = certify(made, allow_true_answers=True)
-    if doubt(certified.prior, certified.mechanism).disclosed:
+    if certified.doubt.disclosed:
         raise ExtremalError("reports made for what was learned would disclose the answers")
     return certified
 
@@ -284,7 +283,10 @@ def _case(published: Published, question: Asked, words: str, prior: Prior, used:
         return stacked([c.mechanism for c, n in zip(used, sizes, strict=True) if n > 0], sizes[sizes > 0])
 
     targets = targets_of(question.parts[0])
-    errors = [_error(matrix, prior, targets) for matrix in (used[0].mechanism, asked(people))]
+    channels = (Channel(m.matrix, prior.probabilities) for m in (used[0].mechanism, asked(people)))
+    errors = [
+        float((standard_errors(channel, targets, 1.0) ** 2).sum()) for channel in channels
+    ]  # of one report
     without = with_it = None
     if published.width is not None:
         goal = published.width, published.confidence, published.intervals
@@ -304,11 +306,6 @@ def _least(takes: Callable[[int], int | None]) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if (takes(middle) or MOST_PEOPLE) <= middle else (middle, high)
     return high
-
-
-def _error(matrix: Mechanism, prior: Prior, targets: Floats) -> float:
-    """The summed squared error of one report."""
-    return float((standard_errors(Channel(matrix.matrix, prior.probabilities), targets, 1.0) ** 2).sum())
 
 
 def _expected(certified: Certified, prior: Prior, people: int, forged: int) -> dict[Any, int]:

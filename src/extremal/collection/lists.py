@@ -10,31 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._common.words import lookalikes
+from .._common.words import lookalikes, sentence
 from ..errors import ExtremalError, FormatError, SurveyError
 from ..estimation.interval_table import IntervalTable
 from ..estimation.intervals import normal_quantile
 from ..estimation.windows import estimate_window_groups, estimate_windows
 from ..lists.answers import read_answers
 from ..lists.windows import Windows
-from ..model.reading import EPSILON
 from .published import NOT_ASKED, Asked, Wording
-from .tables import Section, is_number, read_text
+from .tables import Section, read_text
 
 if TYPE_CHECKING:
     from .survey import Question
 
-SAID_BY_FILE = [
-    "answers",
-    "answer_texts",
-    "brackets",
-    "prior",
-    "counts",
-    "mechanism",
-    "purpose",
-    "between",
+SAID_BY_FILE = (
+    *("answers", "answer_texts", "brackets", "prior", "counts", "mechanism", "purpose", "between"),
     "required",
-]
+)
 MOST_LISTED = 50_000  # answers: they are verified and searched on phones
 LARGEST_FILE = 1 << 24  # bytes
 LONGEST = 200  # characters of an answer
@@ -43,13 +35,7 @@ TOP = 20  # answers that the results page shows
 
 def listed(table: Section, question: Question, earlier: Mapping[str, Wording]) -> Question:
     """The question with the answers of its file."""
-    for key in SAID_BY_FILE:
-        if key in table.values:
-            raise table.wrong(
-                key,
-                "must not be given for a list",
-                remedy="its file says it: columns answer, count, also and group",
-            )
+    table.without(SAID_BY_FILE, "a list", "its file says it: columns answer, count, also and group")
     if question.ask_if is not None and earlier[question.ask_if["question"]].private:
         raise table.wrong(
             "ask_if",
@@ -57,11 +43,7 @@ def listed(table: Section, question: Question, earlier: Mapping[str, Wording]) -
             question.ask_if["question"],
             "ask the list of everybody, with an answer such as none",
         )
-    epsilon: Any = table.values.get("epsilon")
-    if not is_number(epsilon) or not 0 < epsilon <= 50:
-        raise table.wrong("epsilon", "must be a number above 0 and at most 50", epsilon, EPSILON)
-    path = table.file("answers_file")
-    extra = table.number_of("pseudocount", lambda x: x >= 0, "a number from 0") or 0.0
+    epsilon, path, extra = table.epsilon(), table.file("answers_file"), table.pseudocount()
     try:
         read = read_answers(read_text(str(path), LARGEST_FILE), most=MOST_LISTED)
         never = [label for label, n in zip(read.labels, read.counts or (), strict=False) if not n + extra]
@@ -87,7 +69,7 @@ def listed(table: Section, question: Question, earlier: Mapping[str, Wording]) -
             )
             raise table.wrong("answers_file", problem, label)
     words: dict[str, Any] = {"answers": read.labels, "also": read.also, "groups": read.groups}
-    return replace(question, **words, epsilon=float(epsilon), prior=prior)
+    return replace(question, **words, epsilon=epsilon, prior=prior)
 
 
 def needed(windows: Windows, width: float, confidence: float, intervals: str) -> int:
@@ -136,7 +118,7 @@ def list_result(question: Asked, seen: Counter[str], confidence: float) -> dict[
     ]
     then = ", then groups" if len(tables) > 1 else ""
     notes = [f"{len(question.answers):,} answers; the {TOP} most frequent are shown{then}."]
-    notes += [f"{table.warning[:1].upper()}{table.warning[1:]}." for table in tables if table.warning]
+    notes += [sentence(table.warning) for table in tables if table.warning]
     said = [str(table.promise).removeprefix("intervals: ") for table in tables]
     promise = f"Intervals: {'; of groups: '.join(said)}." if said else None
     return {"rows": rows, "promise": promise, "note": " ".join(notes)}

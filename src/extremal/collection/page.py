@@ -54,7 +54,8 @@ class Page:
 
 def page_of(published: Published, post: str | None) -> Page:
     """The page of a survey whose reports are posted to `post`, or saved as files."""
-    kinds = _kinds(published)
+    lists = any(question.windows for question in published.questions)
+    kinds = [kind for kind, is_one in (("field", published.field_code), ("list", lists)) if is_one]
     document = published.page(post) | ({"said": said(kinds, published.languages)} if kinds else {})
     survey = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     names = (*CODE, *(FURTHER[kind] for kind in kinds))
@@ -101,12 +102,6 @@ def said(kinds: Sequence[str], languages: Sequence[str]) -> dict[str, dict[str, 
     """The sentences that surveys of these kinds need besides, by language."""
     spoken = [lang for lang in LANGUAGES if lang in ("en", *languages)]
     return {lang: {key: catalogue(lang)[key] for kind in kinds for key in further(kind)} for lang in spoken}
-
-
-def _kinds(published: Published) -> list[str]:
-    """Of the kinds of surveys that need more, those that this one is."""
-    lists = any(question.windows for question in published.questions)
-    return [kind for kind, is_one in (("field", published.field_code), ("list", lists)) if is_one]
 
 
 def _integrity(content: bytes) -> str:

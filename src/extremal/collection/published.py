@@ -232,11 +232,11 @@ class Asked(Wording):
         return sum(max(map(_bytes, known)) + 1 for known in self.reports)  # and a comma
 
     @property
-    def files(self) -> tuple[str, ...]:
-        """The names of the mechanism files, without their folder."""
+    def files(self) -> dict[str, Certified | Windows]:
+        """What reports are drawn from by the names of the files, without their folder and ending."""
         if self.form == "each":
-            return tuple(f"{self.name}.{k}" for k in range(1, len(self.mechanisms) + 1))
-        return (self.name,) if self.drawn_from else ()
+            return {f"{self.name}.{k}": m for k, m in enumerate(self.mechanisms, start=1)}
+        return dict(zip([self.name], self.drawn_from, strict=False))
 
     def accepts(self, value: Any) -> bool:
         """Whether a value from outside can be a report to this question."""
@@ -336,7 +336,7 @@ class Published(SurveyTerms):
             **words,
             "mechanisms": [
                 f"mechanisms/{name}.json" + ("" if self.learn is None else f"?{m.digest}")
-                for name, m in zip(question.files, question.drawn_from, strict=True)
+                for name, m in question.files.items()
             ],
             "digests": [m.digest for m in question.drawn_from],
             "level": question.level if question.form == "each" else None,
@@ -352,8 +352,7 @@ class Published(SurveyTerms):
 
     def mechanism_files(self) -> dict[str, str]:
         """The text of each mechanism file by its name, without folder and ending."""
-        pairs = ((name, m) for q in self.questions for name, m in zip(q.files, q.drawn_from, strict=True))
-        return {name: m.to_json() for name, m in pairs}
+        return {name: m.to_json() for q in self.questions for name, m in q.files.items()}
 
     def with_mechanisms(self, found: Mapping[str, Certified]) -> Published:
         """The same survey with other mechanisms, by question, which rely on what earlier reports told."""

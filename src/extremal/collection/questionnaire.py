@@ -7,6 +7,7 @@ joint prior: the mechanism from whole records to all reports, evaluated outcome 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from functools import reduce
 from operator import mul
@@ -30,6 +31,10 @@ from .wordings import fill, meets
 LARGEST = 1 << 24  # entries of the joint mechanism
 CERTAIN = 20  # a guess that gets so many times as likely to be right may be all but certain
 NOT_PRIVATE = "No question is private: every answer is sent as it is."
+INDEPENDENT = (
+    "items are taken to be independent of each other. If they depend on each other, a report can tell more. "
+    "Give counts of subsets instead."
+)
 DIFFERENT = 0.03  # of a share in a cross table and in a question's prior: beyond rounding and samples
 
 
@@ -114,7 +119,7 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
     epsilon = math.fsum([*(own[q.name] for q in private if q.name not in covered), *levels])
     warnings = [
         *(text for q in private for text in _disclosures(q)),
-        *(_item_warning(q.name) for q in private if q.independent),
+        *(f"{q.name}: {INDEPENDENT}" for q in private if q.independent),
         *_clear_warning([q.name for q in clear if q.name not in covered], [q.name for q in private]),
         *(_dependence_warning(private, channels) if apart else []),
         *(text for q in inside if q.mechanisms for text in _other_shares(q.name, joint, channels[q.name][0])),
@@ -236,10 +241,10 @@ def _together(
 
 
 def _marginal(joint: Joint, place: int) -> Prior:
-    masses: dict[Any, float] = {}
+    masses: Counter[Any] = Counter()
     labels: list[Any] = list(joint.prior.labels)
     for label, mass in zip(labels, joint.prior.probabilities.tolist(), strict=True):
-        masses[label[place]] = masses.get(label[place], 0.0) + mass
+        masses[label[place]] += mass
     return Prior.from_counts(masses)
 
 
@@ -304,13 +309,6 @@ def _certainty(name: str, certified: Certified) -> list[str]:
         f"WARNING: {name}: {float((share @ matrix[:, alone]).sum()):.0%} of reports make an answer certain: {answers}. "
         f"With an epsilon below {below:g} none can."
     ]
-
-
-def _item_warning(name: str) -> str:
-    return (
-        f"{name}: items are taken to be independent of each other. If they depend on each other, a report can tell "
-        "more. Give counts of subsets instead."
-    )
 
 
 def _clear_warning(clear: list[str], private: list[str]) -> list[str]:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .._common.types import Floats
+from .._common.words import sentence
 from ..certification.certified import Certified
 from ..errors import MechanismError
 from ..estimation.contrasts import Channel, standard_errors
@@ -250,7 +251,7 @@ def _result(
         mean = {**means[0][0], "label": "mean"} if means else None
         promise = replace(found.promise, confidence=confidence).note(SURVEY)
         always = str(replace(looked.promise, confidence=confidence))
-        notes += [_sentence(note) for note in looked.other_notes() if "WARNING" in note or "stage" in note]
+        notes += [sentence(note) for note in looked.other_notes() if "WARNING" in note or "stage" in note]
     if rows and question.kind == "scale" and question.purpose == "mean":
         notes.insert(0, "The reports are made for the mean: single shares are less exact.")
     if question.hides:
@@ -262,8 +263,8 @@ def _result(
         **head,
         "rows": rows,
         "mean": mean,
-        "promise": None if promise is None else _sentence(promise),
-        "always": None if always is None else _sentence(always),
+        "promise": None if promise is None else sentence(promise),
+        "always": None if always is None else sentence(always),
         "note": " ".join(notes) or None,
     }
 
@@ -282,19 +283,12 @@ def _rows(table: IntervalTable, looked: IntervalTable) -> list[dict[str, Any]]:
     ]
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 def csv_text(reports: StoredReports) -> str:
     """The reports as CSV, as texts and numbers that mechanism files have."""
-    text = io.StringIO()
+    columns, text = _columns(reports), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    marked = reports.published.learn is not None
-    writer.writerow([*(part.column for part in reports.published.parts), *([NUMBER] if marked else [])])
-    for (_, row), number in zip(reports.rows, reports.numbers, strict=True):
-        cells = ["" if value is None else exported(value) for value in row]
-        writer.writerow([*cells, *([number] if marked else [])])
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()
 
 
@@ -303,15 +297,21 @@ def parquet_bytes(reports: StoredReports) -> bytes:
     import pyarrow
     import pyarrow.parquet
 
-    columns = {
-        part.column: pyarrow.array([exported(row[k]) for _, row in reports.rows])
-        for k, part in enumerate(reports.published.parts)
-    }
-    if reports.published.learn is not None:
-        columns[NUMBER] = pyarrow.array(reports.numbers)
     sink = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table(columns), sink)
+    pyarrow.parquet.write_table(pyarrow.table(_columns(reports)), sink)
     return sink.getvalue()
+
+
+def _columns(reports: StoredReports) -> dict[str, list[Any]]:
+    """The columns of such files."""
+    parts = enumerate(reports.published.parts)
+    found = {part.column: [exported(row[k]) for _, row in reports.rows] for k, part in parts}
+    return found | ({} if reports.published.learn is None else {NUMBER: reports.numbers})
+
+
+def exported(value: Any) -> Any:
+    """One cell of a file: JSON where a label is no text and no number."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
 def statistics_bytes(reports: StoredReports, kind: str) -> bytes:
@@ -340,11 +340,6 @@ def statistics_bytes(reports: StoredReports, kind: str) -> bytes:
     return labelled_bytes(found, kind)
 
 
-def exported(value: Any) -> Any:
-    """One cell of a file: JSON where a label is no text and no number."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-
-
 def tables_among_asked(part: Part, found: Estimate) -> list[IntervalTable]:
     """The shares of answers or of items, and the mean of a scale."""
     rows, whole = _sums(part)
@@ -360,7 +355,7 @@ def targets_among_asked(part: Part, prior: Prior) -> Floats:
     """How the shares among those asked move with those of all answers, to first order."""
     rows, whole = _sums(part)
     asked = float(whole @ prior.probabilities)
-    return np.asarray((rows - (rows @ prior.probabilities / asked)[:, None] * whole) / asked)
+    return (rows - (rows @ prior.probabilities / asked)[:, None] * whole) / asked
 
 
 def _sums(part: Part) -> tuple[Floats, Floats]:

@@ -37,7 +37,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from .._common.web import RAW_HEADERS, in_background, listen
 from ..errors import StoreError
-from .connections import AT_ONCE, MOST_CONNECTIONS, Gate, Server, protocol, room_for_connections
+from .connections import AT_ONCE, MOST_CONNECTIONS, Gate, Listener, protocol, room_for_connections
 from .guard import (
     OTHER_VERSION,
     Bucket,
@@ -165,10 +165,10 @@ def check_secret(request: Request, secret: str) -> None:
 
 def packed(request: Request, text: str, kind: str) -> Response:
     """A text, compressed for browsers that take it so."""
+    headers = {"Vary": "Accept-Encoding"}
     if "gzip" not in request.headers.get("accept-encoding", ""):
-        return Response(text, media_type=kind, headers={"Vary": "Accept-Encoding"})
-    headers = {"Vary": "Accept-Encoding", "Content-Encoding": "gzip"}
-    return Response(_compressed(text), media_type=kind, headers=headers)
+        return Response(text, media_type=kind, headers=headers)
+    return Response(_compressed(text), media_type=kind, headers=headers | {"Content-Encoding": "gzip"})
 
 
 @lru_cache(64)
@@ -281,6 +281,29 @@ class Learner:
         if learned or len(self.store.stages) != before:
             stage, digest = self.store.stages[-1], page_of(self.store.current, "reports").digest
             self.log(f"stage {stage.number} has begun; SHA-256 of its page: {digest}. {stage.said}".rstrip())
+
+
+class Server(uvicorn.Server):  # type: ignore[misc]
+    """A server whose connections pass a gate."""
+
+    def __init__(self, config: uvicorn.Config, gate: Gate, limits: Limits, learner: Learner) -> None:
+        super().__init__(config)
+        self.gate, self.limits, self.learner = gate, limits, learner
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve on these sockets until told to end."""
+        try:
+            await super().serve([Listener.of(bound, self.gate) for bound in sockets or ()])
+        finally:
+            self.learner.end()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Called ten times a second."""
+        if counter % 10 == 0:
+            self.gate.sweep()
+            self.limits.forget()
+        self.learner.tick(counter)
+        return bool(await super().on_tick(counter))
 
 
 class Inbox:

@@ -31,7 +31,7 @@ import os
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -54,7 +54,7 @@ COUNT = "SELECT (SELECT count(*) FROM reports) + (SELECT count(*) FROM waiting)"
 CLOSED = "SELECT value FROM survey WHERE name = 'closed'"
 CHANCE = secrets.SystemRandom()
 
-Report = tuple[str, str]  # what one person sent, and the number of the mechanisms that drew it
+Report = tuple[str, str, str]  # an id, what one person sent, and the number of the mechanisms that drew it
 
 
 class Verdict(Enum):
@@ -222,7 +222,9 @@ class Store:
         fresh: dict[str, Submission] = {}
         new: dict[str, Report] = {}
         with self._alone() as (session, waiting):
-            known = waiting | _contents(session, {s.id for s in batch})
+            ids = sorted({s.id for s in batch})
+            query = f"SELECT id, content, mechanism FROM reports WHERE id IN ({_marks(ids)})"
+            known = waiting | {row[0]: row for row in session.rows(query, *ids)}
             room = self._room(session)
             spent: set[str] = set()
             for s in batch if room else ():
@@ -231,7 +233,7 @@ class Store:
                     spent |= {s.invitation} if s.invitation else set()
             allowed = _spend(session, spent)
             good = [s for s in fresh.values() if s.invitation is None or s.invitation in allowed]
-            new = {s.id: (s.content, s.mechanism) for s in good[:room]}
+            new = {s.id: (s.id, s.content, s.mechanism) for s in good[:room]}
             session.insert("invitations", ((s.invitation,) for s in good[room:] if s.invitation))  # not used
             if new:
                 waiting |= new
@@ -259,14 +261,20 @@ class Store:
         """The stage that runs, if its reports are all there, and how many of those that wait make it full."""
         if self.published.learn is None:
             return None
-        *before, stage = _stages(session)
-        people = self.published.learn.people
-        if stage.counts is not None or people(stage.number) is None:
+        stages = _stages(session)
+        stage, wanted = stages[-1], self._wanted(stages)
+        if stage.counts is not None or wanted is None:
             return None
-        same = [stage, *(s for s in before if s.mechanism == stage.mechanism)]
         seen = session.value("SELECT count(*) FROM reports WHERE mechanism = ?", stage.mechanism)
-        lacking = max(sum(people(s.number) or 0 for s in same) - int(seen), FIVE)
+        lacking = max(wanted - int(seen), FIVE)
         return (stage, lacking) if len(groups.get(stage.mechanism, ())) >= lacking else None
+
+    def _wanted(self, stages: Sequence[Stage]) -> int | None:
+        """How many reports the mechanisms of the last of these stages take until it is full; None if none is enough."""
+        learn = self.published.learn
+        if learn is None or learn.people(stages[-1].number) is None:
+            return None
+        return sum(learn.people(s.number) or 0 for s in stages if s.mechanism == stages[-1].mechanism)
 
     def _end(self, session: Session, stage: Stage) -> None:
         """Write down how often each report came in a full stage: late ones under the same mechanisms count no more."""
@@ -289,12 +297,11 @@ class Store:
     def _alone(self) -> Iterator[tuple[Session, dict[str, Report]]]:
         """A transaction during which nobody else writes reports, and the reports that wait, by id."""
         with self.database.transaction(self.database.alone) as session:
-            found = session.rows("SELECT id, content, mechanism FROM waiting")
-            yield session, {id: (content, mechanism) for id, content, mechanism in found}
+            yield session, {row[0]: row for row in session.rows("SELECT id, content, mechanism FROM waiting")}
 
     def _move(self, session: Session, waiting: dict[str, Report], moving: set[str]) -> None:
         """Move some of the reports to those that results show; the table of the others is written anew, by key."""
-        rows = [(id, content, mechanism) for id, (content, mechanism) in sorted(waiting.items())]
+        rows = sorted(waiting.values())
         session.run(self.database.empty_waiting)
         session.insert("reports", (row for row in rows if row[0] in moving))
         session.insert("waiting", (row for row in rows if row[0] not in moving))
@@ -343,16 +350,12 @@ class Store:
 
     def lacking(self) -> int | None:
         """How many reports the stage that runs still takes to be full; None in the last stage."""
-        learn, stages = self.published.learn, self.stages
-        if learn is None or learn.people(stages[-1].number) is None:
+        wanted = self._wanted(self.stages)
+        if wanted is None:
             return None
-        mechanism = stages[-1].mechanism
-        wanted = sum(learn.people(s.number) or 0 for s in stages if s.mechanism == mechanism)
         both = "SELECT mechanism FROM reports UNION ALL SELECT mechanism FROM waiting"
-        return max(
-            wanted - int(self._value(f"SELECT count(*) FROM ({both}) AS m WHERE mechanism = '{mechanism}'")),
-            0,
-        )
+        query = f"SELECT count(*) FROM ({both}) AS m WHERE mechanism = '{self.stages[-1].mechanism}'"
+        return max(wanted - int(self._value(query)), 0)
 
     def open_invitations(self) -> int:
         """How many invitations were not used yet."""
@@ -477,15 +480,9 @@ def _stages(session: Session) -> list[Stage]:
 def _by_mechanism(reports: Mapping[str, Report]) -> dict[str, list[str]]:
     """The ids of reports by the number of the mechanisms that drew them."""
     found: dict[str, list[str]] = {}
-    for id, (_, mechanism) in reports.items():
+    for id, _, mechanism in reports.values():
         found.setdefault(mechanism, []).append(id)
     return found
-
-
-def _contents(session: Session, ids: set[str]) -> dict[str, Report]:
-    """What some ids hold already, of reports that results show."""
-    query = f"SELECT id, content, mechanism FROM reports WHERE id IN ({_marks(ids)})"
-    return {id: (content, mechanism) for id, content, mechanism in session.rows(query, *sorted(ids))}
 
 
 def _spend(session: Session, hashes: set[str]) -> set[str]:
@@ -496,11 +493,11 @@ def _spend(session: Session, hashes: set[str]) -> set[str]:
     return {hash for (hash,) in session.rows(query, *sorted(hashes))}
 
 
-def _marks(values: set[str]) -> str:
+def _marks(values: Collection[str]) -> str:
     return ", ".join("?" for _ in values)
 
 
 def _verdict(submission: Submission, known: dict[str, Report], refusal: Verdict) -> Verdict:
     if submission.id not in known:
         return refusal
-    return Verdict.ACCEPTED if known[submission.id][0] == submission.content else Verdict.OTHER_CONTENT
+    return Verdict.ACCEPTED if known[submission.id][1] == submission.content else Verdict.OTHER_CONTENT

@@ -19,7 +19,6 @@ from ..errors import ExtremalError, SurveyError
 from ..estimation import promise
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.reading import EPSILON
 from .lists import listed
 from .published import NOT_ASKED, Kind, SurveyTerms, Wording, subsets_of
 from .tables import (
@@ -103,6 +102,7 @@ TOP = [
     *("invitation", "post", "width", "people", "most_people", "confidence", "intervals", "opens", "closes"),
     *("hold", "pages", "field_code", "learn", "section", "question", "joint"),
 ]
+OF_PRIVATE = ("epsilon", "prior", "counts", "mechanism", "purpose", "between")
 KEYS = [
     *("name", "text", "help", "before", "section", "ask_if", "kind", "answers", "answer_texts", "brackets"),
     *("answers_file", "required", "epsilon", "prior", "counts", "pseudocount", "mechanism", "purpose"),
@@ -183,18 +183,14 @@ def parse_survey(text: str, path: Path) -> Survey:
 
 def _questions(table: Section, tongues: Tongues) -> tuple[dict[str, Question], list[str | None]]:
     """The questions by name, and the section that each names."""
-    given = table.values.get("question")
-    if not isinstance(given, list) or not given or not all(isinstance(q, dict) for q in given):
-        raise table.wrong(
-            "question", "must be given at least once", remedy="begin each question with a line [[question]]"
-        )
-    if len(given) > MOST_QUESTIONS:
-        raise table.wrong("question", f"must be given at most {MOST_QUESTIONS} times", len(given))
+    given = table.each("question")
+    if not 1 <= len(given) <= MOST_QUESTIONS:
+        problem, remedy = f"must be given 1 to {MOST_QUESTIONS} times", "begin each with a line [[question]]"
+        raise table.wrong("question", problem, len(given), remedy)
     found: dict[str, Question] = {}
     inside = []
-    names = [values.get("name") for values in given]
-    for k, values in enumerate(given):
-        part = Section(values, table.places, table.folder, "question", k)
+    names = [part.values.get("name") for part in given]
+    for part in given:
         question = _question(part, tongues, found, names)
         inside.append(part.text("section"))
         if question.name.lower() in (name.lower() for name in found):
@@ -227,12 +223,8 @@ def _question(table: Section, tongues: Tongues, earlier: dict[str, Question], na
     draft = replace(draft, brackets=brackets, ask_if=rule)
     if kind == "clear":
         return _clear(table, draft, earlier)
-    if "required" in table.values:
-        raise table.wrong(
-            "required",
-            "must not be given for a private question",
-            remedy='all are required, because skipping tells something; add an answer such as "I prefer not to say"',
-        )
+    remedy = 'all are required, because skipping tells something; add an answer such as "I prefer not to say"'
+    table.without(["required"], "a private question", remedy)
     hides = rule is not None and earlier[rule["question"]].private
     usual = "mean" if kind == "scale" and not hides else "shares"
     purpose = table.values.get("purpose", usual)
@@ -246,11 +238,7 @@ def _question(table: Section, tongues: Tongues, earlier: dict[str, Question], na
 
 def _clear(table: Section, question: Question, earlier: dict[str, Question]) -> Question:
     """A question whose answer is sent as it is."""
-    for key in ("epsilon", "prior", "counts", "mechanism", "purpose", "between"):
-        if key in table.values:
-            raise table.wrong(
-                key, "must not be given for a question in the clear", remedy='or leave out kind = "clear"'
-            )
+    table.without(OF_PRIVATE, "a question in the clear", 'or leave out kind = "clear"')
     check_open(table, earlier, question.ask_if, "a question in the clear")
     return replace(question, required=table.flag("required", False))
 
@@ -315,11 +303,9 @@ def _privacy(table: Section, question: Question, earlier: dict[str, Question]) -
         raise table.wrong("between", 'must come with prior = "learn"', remedy="leave it out")
     if given == ["mechanism"]:
         return replace(question, mechanism=table.file("mechanism"))
-    epsilon = table.values["epsilon"]
-    if not is_number(epsilon) or not 0 < epsilon <= 50:
-        raise table.wrong("epsilon", "must be a number above 0 and at most 50", epsilon, EPSILON)
+    epsilon = table.epsilon()
     if learns:
-        return _learned(table, question, float(epsilon))
+        return _learned(table, question, epsilon)
     try:
         prior, independent = read_prior(table, question.answers, question.kind == "several", given[0])
         if question.hides and question.ask_if is not None:
@@ -333,7 +319,7 @@ def _privacy(table: Section, question: Question, earlier: dict[str, Question]) -
         remedy = "give pseudocount = 1" if given[0] == "counts" and "positive" in problem else remedy
         raise SurveyError(f"{table.at(given[0])}: {problem}", given=error.given, remedy=remedy) from None
     _check_below(table, epsilon, prior.epsilon_max)
-    return replace(question, epsilon=float(epsilon), prior=prior, independent=independent)
+    return replace(question, epsilon=epsilon, prior=prior, independent=independent)
 
 
 def _check_below(table: Section, epsilon: float, most: float) -> None:
@@ -380,14 +366,9 @@ def _learned(table: Section, question: Question, epsilon: float) -> Question:
 
 
 def _joint(table: Section, questions: tuple[Question, ...]) -> Joint | None:
-    given = table.values.get("joint")
-    if given is None:
+    if "joint" not in table.values:
         return None
-    if not isinstance(given, dict):
-        raise table.wrong(
-            "joint", "must be a table", remedy='write [joint] and below it counts = "cross-table.csv"'
-        )
-    part = Section(given, table.places, table.folder, "joint")
+    part = table.inside("joint", 'write [joint] and below it counts = "cross-table.csv"')
     joint = Joint(*read_joint(part, {q.name: q.inputs for q in questions if q.kind != "list"}))
     for q in questions:
         if q.name in joint.questions and q.between is not None:

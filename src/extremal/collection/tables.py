@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime
 from itertools import pairwise, product
@@ -15,7 +15,7 @@ from typing import Any
 from .._common.files import read_bytes, utf8_text
 from ..errors import PriorError, SurveyError
 from ..model.prior import Prior
-from ..model.reading import csv_rows, number, read_counts, read_range, read_table, table_of
+from ..model.reading import EPSILON, csv_rows, number, read_counts, read_range, read_table, table_of
 from .published import Learn, item_prior, subsets_of
 
 LARGEST = 1 << 20  # bytes of a survey or of counts
@@ -142,6 +142,36 @@ class Section:
             raise self.wrong(key, f"must be {what}", given)
         return float(value)
 
+    def epsilon(self) -> float:
+        """The limit of a private question."""
+        value: Any = self.values.get("epsilon")
+        if not is_number(value) or not 0 < value <= 50:
+            raise self.wrong("epsilon", "must be a number above 0 and at most 50", value, EPSILON)
+        return float(value)
+
+    def pseudocount(self) -> float:
+        return self.number_of("pseudocount", lambda x: x >= 0, "a number from 0") or 0.0
+
+    def without(self, keys: Iterable[str], what: str, remedy: str) -> None:
+        """Refuse keys that mean nothing for questions of this kind."""
+        for key in keys:
+            if key in self.values:
+                raise self.wrong(key, f"must not be given for {what}", remedy=remedy)
+
+    def inside(self, key: str, example: str) -> Section:
+        """The table that a key holds; an empty one if it is not given."""
+        given = self.values.get(key, {})
+        if not isinstance(given, dict):
+            raise self.wrong(key, "must be a table", given, example)
+        return Section(given, self.places, self.folder, key)
+
+    def each(self, key: str) -> list[Section]:
+        """The tables that are called so, one after the other."""
+        given = self.values.get(key, [])
+        if not isinstance(given, list) or not all(isinstance(values, dict) for values in given):
+            raise self.wrong(key, f"must begin with a line [[{key}]]")
+        return [Section(values, self.places, self.folder, key, k) for k, values in enumerate(given)]
+
     def share(self, key: str) -> float | None:
         return self.number_of(key, lambda x: 0 < x < 1, 'a number between 0 and 1, e.g. 0.1 or "10%"')
 
@@ -212,20 +242,16 @@ def read_prior(table: Section, answers: tuple[str, ...], several: bool, key: str
         if not all(0 < p < 1 for p in values):
             raise table.wrong(key, "must be shares between 0 and 1, one for each item", values)
         return item_prior(values), True
-    extra = table.number_of("pseudocount", lambda x: x >= 0, "a number from 0") or 0.0
     if key == "counts":
-        return Prior.from_counts(values, extra, expected), False
+        return Prior.from_counts(values, table.pseudocount(), expected), False
     return Prior(values, expected), False
 
 
 def read_between(table: Section, answers: tuple[str, ...]) -> dict[str, tuple[float, float]]:
     """The ranges of shares that are sure, by answer: between = { yes = "1% to 40%" }."""
     example = 'e.g. between = { yes = "1% to 40%" }'
-    given = table.values.get("between", {})
-    if not isinstance(given, dict):
-        raise table.wrong("between", "must be a table of answers with ranges of their shares", given, example)
     found = {}
-    for label, text in given.items():
+    for label, text in table.inside("between", example).values.items():
         name = " ".join(label.split())
         if name not in answers:
             raise table.wrong("between", "must name answers", label, f"answers are {', '.join(answers[:8])}")
@@ -301,7 +327,7 @@ def read_joint(table: Section, alphabets: dict[str, tuple[str, ...]]) -> tuple[t
         if label not in counts or value is None or value < 0:
             raise table.wrong("counts", f"has a row that does not fit, line {line}", ",".join(cells)[:60])
         counts[label] += value
-    extra = table.number_of("pseudocount", lambda x: x >= 0, "a number from 0") or 0.0
+    extra = table.pseudocount()
     kept = {label: value + extra for label, value in counts.items() if value + extra > 0}
     if len(kept) < 2:
         raise table.wrong("counts", "must hold at least 2 combinations of answers that occur")
@@ -319,14 +345,9 @@ def read_joint(table: Section, alphabets: dict[str, tuple[str, ...]]) -> tuple[t
 
 def read_learn(table: Section, learns: bool) -> Learn | None:
     """The table [learn], with what is usual."""
-    given = table.values.get("learn", {})
-    if not isinstance(given, dict):
-        raise table.wrong(
-            "learn", "must be a table", remedy="write [learn] and below it stages = [500, 1500]"
-        )
-    part = Section(given, table.places, table.folder, "learn")
+    part = table.inside("learn", "write [learn] and below it stages = [500, 1500]")
     if not learns:
-        if given:
+        if part.values:
             raise part.wrong("", 'must come with a question that has prior = "learn"')
         return None
     part.only(LEARN)

@@ -117,10 +117,8 @@ class Tongues:
             raise table.wrong(
                 "languages", "must be a list of different languages", names, 'e.g. ["en", "ar"]'
             )
-        files = table.values.get("catalogues", {})
-        if not isinstance(files, dict):
-            raise table.wrong("catalogues", "must be a table", files, 'e.g. catalogues = { sw = "sw.json" }')
-        part = Section(files, table.places, table.folder, "catalogues")
+        part = table.inside("catalogues", 'e.g. catalogues = { sw = "sw.json" }')
+        files = part.values
         texts = {lang: parse_catalogue(read_text(str(part.file(lang))), str(files[lang])) for lang in files}
         for lang in set(texts) & set(LANGUAGES):
             if {**texts[lang], "reviewed": ""} != {**catalogue(lang), "reviewed": ""}:
@@ -314,13 +312,9 @@ def sections(
     table: Section, tongues: Tongues, asked: dict[str, Any], inside: Sequence[str | None]
 ) -> tuple[dict[str, Any], ...]:
     """The sections with the numbers of their questions; those that name none are sections of their own."""
-    given = table.values.get("section", [])
-    if not isinstance(given, list) or not all(isinstance(x, dict) for x in given):
-        raise table.wrong("section", "must begin with a line [[section]]")
     questions = list(asked.values())
     found: dict[str, dict[str, Any]] = {}
-    for k, values in enumerate(given):
-        part = Section(values, table.places, table.folder, "section", k)
+    for part in table.each("section"):
         part.only(["name", "title", "text", "ask_if"])
         name = part.text("name", required=True) or ""
         members = [q for q, other in enumerate(inside) if other == name]

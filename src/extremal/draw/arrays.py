@@ -21,9 +21,10 @@ from ..errors import KeyingError, OptionError, ValuesError
 from .columns import Array, shown, smallest_unsigned, unsigned
 from .containers import as_column
 from .drawing import Job, Randomness, Release, choose_randomness, drops
+from .kernel import Integers
 from .keys import Columns, Keyed, check_columns_name, check_given_name, distinct_blocks
 from .order import check_index, warn_if_codes_ordered, warn_if_ordered
-from .sampler import Integers, Sampler, Words
+from .sampler import Sampler, Words
 
 ALONE = ""  # what a job calls a column that comes by itself; keyed draws have the name that was given
 GRID_PURPOSE = b"extremal-grid-1\0"
@@ -84,7 +85,10 @@ def draw_codes(sampler: Sampler, codes: Any, draws: Draws) -> Array:
             "must not be missing", parameter="codes", given="a masked array", remedy="drop what is masked"
         )
     n, m = len(sampler.inputs), len(sampler.outputs)
-    plain = np.ascontiguousarray(_row_numbers(np.asarray(codes), n))
+    plain = unsigned(np.asarray(codes))  # among which a negative one is n or more
+    if codes.dtype.kind == "i" and n > np.iinfo(codes.dtype).max + 1:  # -1 as int8 would be the row 255
+        plain = unsigned(codes.astype(np.int64))
+    plain = np.ascontiguousarray(plain)
     fits = np.iinfo(codes.dtype).max >= m - 1
     outcomes = np.empty(len(plain), dtype=f"u{codes.dtype.itemsize}" if fits else smallest_unsigned(m))
     rows = np.arange(n + 1, dtype=np.uint32)
@@ -100,14 +104,6 @@ def draw_codes(sampler: Sampler, codes: Any, draws: Draws) -> Array:
         )
     warn_if_codes_ordered(release, plain, rows)
     return outcomes.view(codes.dtype.newbyteorder("=")) if fits else outcomes
-
-
-def _row_numbers(codes: Array, n: int) -> Array:
-    """The codes as unsigned integers, among which a negative one is n or more."""
-    plain = unsigned(codes)
-    if codes.dtype.kind == "i" and n > np.iinfo(codes.dtype).max + 1:  # -1 as int8 would be the row 255
-        return unsigned(codes.astype(np.int64))
-    return plain
 
 
 def rounding_shares(

@@ -35,6 +35,11 @@ class Alphabet:
         """The row of every input label."""
         return {label: i for i, label in enumerate(self.inputs)}
 
+    @property
+    def vocabulary(self) -> list[Any]:
+        """What a column of reports may hold as a type: all labels, if every report is an answer, else all reports."""
+        return list(self.inputs if set(self.outputs) <= set(self.inputs) else self.outputs)
+
     @cached_property
     def integers(self) -> tuple[NDArray[Any], NDArray[np.uint32]]:
         """The labels that are whole numbers, and their rows: of int64 if all fit, else of Python integers."""

@@ -91,7 +91,9 @@ def from_pandas(alphabet: Alphabet, values: Any, pandas: Any) -> Column:
     else:
         factors, symbols = pandas.factorize(values.array)
         codes, rows = unsigned(factors), rows_of(alphabet, symbols.tolist())
-        symbols_out = _pandas_labels(alphabet, values.dtype, pandas)
+        outputs = list(alphabet.outputs)
+        exact = first_exact(outputs, lambda kind: pandas.array(outputs, dtype=kind), [values.dtype])
+        symbols_out = pandas.Series(outputs).array if exact is None else exact
 
         def build(drawn: Array) -> Any:
             return symbols_out.take(drawn.astype(np.intp))
@@ -109,23 +111,15 @@ def from_pandas(alphabet: Alphabet, values: Any, pandas: Any) -> Column:
 def _pandas_categories(alphabet: Alphabet, dtype: Any, pandas: Any) -> Any:
     """A categorical dtype for the reports that does not depend on the values.
 
-    Categories may be just the values that occurred, in the order in which they did. So they are the every
-    in its own order; an order that was declared over the whole every is kept.
+    Categories may be just the values that occurred, in the order in which they did. So they are all labels in their
+    own order; an order that was declared over all of them is kept.
     """
-    every = list(dict.fromkeys([*alphabet.inputs, *alphabet.outputs]))
-    if not set(alphabet.outputs) <= set(alphabet.inputs):
-        every = list(alphabet.outputs)
+    every = alphabet.vocabulary
     given = dtype.categories.tolist()
     if dtype.ordered and set(every) <= set(given):
         known = set(every)
         return pandas.CategoricalDtype([category for category in given if category in known], ordered=True)
     return pandas.CategoricalDtype(every)
-
-
-def _pandas_labels(alphabet: Alphabet, dtype: Any, pandas: Any) -> Any:
-    outputs = list(alphabet.outputs)
-    labels = first_exact(outputs, lambda kind: pandas.array(outputs, dtype=kind), [dtype])
-    return pandas.Series(outputs).array if labels is None else labels
 
 
 def from_polars(alphabet: Alphabet, values: Any, polars: Any) -> Column:
@@ -197,13 +191,10 @@ def _physical(values: Any, polars: Any) -> Array:
 def _polars_labels(alphabet: Alphabet, dtype: Any, polars: Any) -> Any:
     outputs = list(alphabet.outputs)
     choices = [dtype]
-    if isinstance(dtype, polars.Enum):
-        # An Enum of the values that occurred would tell which did: it must list the every, or is replaced
-        # by it.
-        every = list(dict.fromkeys([*alphabet.inputs, *outputs]))
-        if not set(every) <= set(dtype.categories.to_list()):
-            vocabulary = every if set(outputs) <= set(alphabet.inputs) else outputs
-            choices = [polars.Enum(vocabulary)] if all(isinstance(label, str) for label in vocabulary) else []
+    # An Enum of the values that occurred would tell which did: it must list all labels, or is replaced by theirs.
+    if isinstance(dtype, polars.Enum) and not {*alphabet.inputs, *outputs} <= set(dtype.categories.to_list()):
+        texts = all(isinstance(label, str) for label in alphabet.vocabulary)
+        choices = [polars.Enum(alphabet.vocabulary)] if texts else []
     labels = first_exact(
         outputs,
         lambda kind: polars.Series(outputs, dtype=kind, strict=True),

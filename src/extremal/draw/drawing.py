@@ -28,8 +28,9 @@ from ..model.counting import Unknown
 from ..model.labels import Labels, is_hashable
 from . import kernel
 from .columns import Alphabet, Array, Column, Kept, Rows, label_rows, shown, smallest_unsigned
+from .kernel import Fill, Integers
 from .keys import Columns, Keyed, check_given_name, draw_key, keyed_words
-from .sampler import Fill, Integers, Sampler, SecureWords, Words
+from .sampler import Sampler, SecureWords, Words
 
 LARGEST_STEP = 1 << 26  # entries of a table that leads from the first columns to one more
 MOST_UNKNOWN = 1_000_000  # rows with unknown values after which a file is not read to its end

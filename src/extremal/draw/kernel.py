@@ -20,7 +20,9 @@ from .._native.library import library, reads, record, writes
 from ..errors import CertificationError, InstallationError
 
 Integers = NDArray[np.uint64]
-Fill = Callable[[int, Integers], None]  # as the sampler has it
+Fill = Callable[[int, Integers], None]
+"""fill(start, out) writes words start, start + 1, ... of a stream to `out`, in any thread; start is even."""
+
 Step = Callable[[int, int], bool]
 """step(first, number) draws the records first, first + 1, ... with as many words: whether every one had a row."""
 

@@ -29,7 +29,7 @@ from .._common import checks
 from .._common.files import file_name, read_bytes, reason, write_file
 from ..errors import FileError, KeyingError
 from .columns import Array, Rows, label_rows, shown
-from .sampler import Fill, Integers
+from .kernel import Fill, Integers
 from .texts import LETTERED, OTHER, Places, Texts
 
 # The last byte of an id's block: ids of different types are different blocks.
@@ -68,9 +68,22 @@ def id_blocks(ids: Any, count: int) -> Integers:
 
 
 def distinct_blocks(ids: Any, count: int) -> Integers:
-    """The blocks of a whole column of ids, which must be distinct."""
+    """The blocks of a whole column of ids, which must be distinct; "007" and 7 are one id."""
     blocks = id_blocks(ids, count)
-    check_distinct(blocks, ids)
+    first, second = blocks[:, 0], blocks[:, 1]
+    if np.all(first[1:] > first[:-1]):  # already in order, as row numbers are
+        return blocks
+    ordered = np.sort(first)
+    if np.all(ordered[1:] != ordered[:-1]):
+        return blocks
+    order = np.lexsort((first, second))
+    first, second = first[order], second[order]
+    same = np.flatnonzero((first[1:] == first[:-1]) & (second[1:] == second[:-1]))
+    if len(same):
+        column = list(_as_column(ids))
+        twice = sorted({int(order[i + k]) for i in same[:3] for k in (0, 1)})
+        values = dict.fromkeys(shown(column[i]) for i in twice)
+        raise _refused("must be distinct", f"{', '.join(values)} more than once", REMEDY)
     return blocks
 
 
@@ -100,24 +113,6 @@ def id_block(record: Any) -> bytes:
 
 def _refused(problem: str, given: str, remedy: str) -> KeyingError:
     return KeyingError(problem, parameter="ids", given=given, remedy=remedy)
-
-
-def check_distinct(blocks: Integers, ids: Any) -> None:
-    """Refuse ids that occur twice; "007" and 7 are one id."""
-    first, second = blocks[:, 0], blocks[:, 1]
-    if np.all(first[1:] > first[:-1]):  # already in order, as row numbers are
-        return
-    ordered = np.sort(first)
-    if np.all(ordered[1:] != ordered[:-1]):
-        return
-    order = np.lexsort((first, second))
-    first, second = first[order], second[order]
-    same = np.flatnonzero((first[1:] == first[:-1]) & (second[1:] == second[:-1]))
-    if len(same):
-        column = list(_as_column(ids))
-        twice = sorted({int(order[i + k]) for i in same[:3] for k in (0, 1)})
-        values = dict.fromkeys(shown(column[i]) for i in twice)
-        raise _refused("must be distinct", f"{', '.join(values)} more than once", REMEDY)
 
 
 def written_integer(value: int | str, what: str) -> int | None:
@@ -237,15 +232,11 @@ Columns = str | tuple[str, ...]
 
 def check_key(key: Any) -> bytes:
     """The key, if it is 32 bytes that can be random; no message ever shows any of it."""
-    remedy = "make one with `keys.write(path)`"
+    problem, remedy = f"must be {KEY_BYTES} bytes", "make one with `keys.write(path)`"
     if not isinstance(key, bytes | bytearray | memoryview):
-        problem, given, remedy = (
-            f"must be {KEY_BYTES} bytes",
-            f"a {type(key).__name__}",
-            "read one with `keys.read(path)`",
-        )
+        given, remedy = f"a {type(key).__name__}", "read one with `keys.read(path)`"
     elif len(secret := bytes(key)) != KEY_BYTES:
-        problem, given = f"must be {KEY_BYTES} bytes", f"{len(secret)}"
+        given = f"{len(secret)}"
     # A random key is one of these with a chance below 1e-13.
     elif len(set(secret)) == 1:
         problem, given = "must be random", "the same byte 32 times"
@@ -433,11 +424,8 @@ def draw_key(
     fields = [
         b"" if when is None else b"text " + when.encode() if isinstance(when, str) else b"integer %d" % when,
         digest,
-        *(
-            [b"columns", *(n.encode() for n in name)]
-            if isinstance(name, tuple)
-            else [b"column", name.encode()]
-        ),
+        b"columns" if isinstance(name, tuple) else b"column",
+        *(one.encode() for one in (name if isinstance(name, tuple) else (name,))),
     ]
     message = purpose + b"".join(len(field).to_bytes(8, "little") + field for field in fields)
     return hmac.new(check_key(key), message, hashlib.sha256).digest()

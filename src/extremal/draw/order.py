@@ -27,14 +27,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._common.types import Floats, Ints
 from ..errors import ValuesError
 from ..model.labels import as_list, is_hashable, is_missing
 from .columns import Column, Kept, label_rows
-from .drawing import Product, Release
-from .sampler import Sampler
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from .drawing import Release
 
 PACKAGE = __name__.partition(".")[0] + "."
 FALSE_ALARM = 1e-6  # the chance that records in random order are taken for ordered ones
@@ -56,8 +53,8 @@ class OrderWarning(UserWarning):
 class Runs:
     """How often each symbol occurs in a sequence, and in how many runs, piece after piece."""
 
-    counts: Integers
-    runs: Integers
+    counts: Ints
+    runs: Ints
     last: int = -1
 
     @classmethod
@@ -110,16 +107,19 @@ class Watch:
     first: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=np.uint32))
 
     @classmethod
-    def of(cls, name: Any, sampler: Sampler, product: Product | None) -> Watch:
+    def of(cls, release: Release) -> Watch:
         """Views: the answer itself, or its block; each column of several; the halves of a large alphabet."""
-        n = len(sampler.inputs)
+        sampler, product = release.sampler, release.product
         first = None if sampler.blocks is None else sampler.block_rows
         views: list[tuple[NDArray[np.uint32] | None, Runs]] = [(first, Runs.of(len(sampler.weights) + 1))]
-        tables = [] if product is None else [_places(sampler, product, k) for k in range(len(product.parts))]
-        if n > FEW_LABELS:
+        tables = []
+        for k, part in enumerate(() if product is None else product.parts):
+            rows = [part.row_of[label[k]] for label in sampler.inputs]  # type: ignore[index]
+            tables.append(np.array([*rows, len(part.inputs)], dtype=np.uint32))
+        if len(sampler.inputs) > FEW_LABELS:
             tables += sampler.alphabet.halves
         views += [(table, Runs.of(int(table.max()) + 1)) for table in tables]
-        return cls(name, views)
+        return cls(release.name, views)
 
     def add(self, rows: NDArray[Any]) -> None:
         if len(self.first) < FIRST:
@@ -128,7 +128,7 @@ class Watch:
             runs.add(rows if table is None else table[rows])
 
     @property
-    def counts(self) -> Integers:
+    def counts(self) -> Ints:
         """How often each answer, or each block of answers, occurred."""
         return self.views[0][1].counts[:-1]
 
@@ -182,28 +182,11 @@ def _distances(codes: NDArray[Any], symbols: int) -> list[int]:
     return sorted(found)
 
 
-def _places(sampler: Sampler, product: Product, k: int) -> NDArray[np.uint32]:
-    """The label of column k in every tuple; one more for none."""
-    row_of = product.parts[k].row_of
-    rows = [row_of[label[k]] for label in sampler.inputs]  # type: ignore[index]
-    return np.array([*rows, len(row_of)], dtype=np.uint32)
-
-
 def see(watches: Sequence[Watch], columns: Sequence[Column], kept: Kept) -> None:
     """Show the answers of some records to the watches of their releases."""
     for one, column in zip(watches, columns, strict=True):
         codes = column.codes if kept is None else column.codes[kept]
         one.add(label_rows(codes, column.rows))
-
-
-def watch(releases: Sequence[Release]) -> tuple[Watch, ...]:
-    """One watch for each release."""
-    return tuple(Watch.of(r.name, r.sampler, r.product) for r in releases)
-
-
-def ordered_columns(watches: Sequence[Watch]) -> list[Any]:
-    """The columns on which the order of the records depends."""
-    return [one.name for one in watches if one.ordered()]
 
 
 def warn_if_ordered(releases: Sequence[Release], columns: Sequence[Column], kept: Kept) -> None:
@@ -223,10 +206,9 @@ def warn_if_codes_ordered(release: Release, codes: NDArray[Any], rows: NDArray[n
     if len(codes) <= TOO_FEW:
         return
     for part in _parts(codes):
-        (one,) = watch([release])
+        one = Watch.of(release)
         one.add(label_rows(part, rows))
-        if one.ordered(both=False):
-            _warn(one.name)
+        if _warned(one):
             break
 
 
@@ -237,8 +219,7 @@ def warn_if_numbers_ordered(numbers: NDArray[np.int64], answers: int) -> None:
         halves = np.append(2 * met >= answers, False).astype(np.uint32)
         one = Watch(None, [(None, Runs.of(len(met) + 1)), (halves, Runs.of(2))])
         one.add(codes)
-        if one.ordered(both=False):
-            _warn(None)
+        if _warned(one):
             break
 
 
@@ -250,14 +231,18 @@ def _parts(codes: NDArray[Any]) -> list[NDArray[Any]]:
     return parts
 
 
-def _warn(name: Any) -> None:
-    of = "" if name in (None, "") else f" of {name!r}"
+def _warned(watch: Watch) -> bool:
+    """Whether the answers stand together, of which a warning then tells."""
+    if not watch.ordered(both=False):
+        return False
+    of = "" if watch.name in (None, "") else f" of {watch.name!r}"
     warnings.warn(
         f"the order of the records reveals answers{of}: they are sorted, or equal answers are next to "
         "each other; shuffle the records before you privatise and publish them",
         OrderWarning,
         stacklevel=outside(),
     )
+    return True
 
 
 def outside() -> int:

@@ -16,7 +16,6 @@ import hashlib
 import os
 import sys
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,12 +28,9 @@ from numpy.typing import NDArray
 from .._common import checks
 from ..errors import SizeError
 from ..model.labels import Labels
+from . import kernel
 from .columns import Alphabet, Array
-
-Integers = NDArray[np.uint64]
-
-Fill = Callable[[int, Integers], None]
-"""fill(start, out) writes words start, start + 1, ... of a stream to `out`, in any thread; start is even."""
+from .kernel import Fill, Integers
 
 CHUNK = 1 << 15  # words that are made and used together: 256 KiB stay in the second-level cache
 PIECE = 1 << 18  # records that a thread takes at a time
@@ -195,8 +191,6 @@ class Sampler:
     @cached_property
     def entries(self) -> Integers:
         """The tables, row after row, 2^b entries threshold * 2^b + alias each; then a row without meaning."""
-        from . import kernel
-
         n = len(self.weights)
         if (n + 1) << (self.b + 3) > LARGEST_TABLES:
             raise SizeError(
@@ -214,8 +208,6 @@ class Sampler:
         `codes` and `out` are of unsigned dtypes. `rows` gives the row of each code, and its last element the
         row of all codes from len(rows) - 1 on; the row N stands for none.
         """
-        from . import kernel
-
         kernel.check_drawing(keystream)
         entries = self.entries
         if self not in _CHECKED:

@@ -40,9 +40,10 @@ from ..draw.arrays import Draws
 from ..draw.columns import Alphabet, label_rows
 from ..draw.containers import as_column
 from ..draw.drawing import Randomness
+from ..draw.kernel import Fill, Integers
 from ..draw.keys import Columns, Keyed
 from ..draw.order import warn_if_numbers_ordered
-from ..draw.sampler import CHUNK, Fill, Integers, Words, keystream
+from ..draw.sampler import CHUNK, Words, keystream
 from ..errors import CertificationError, EpsilonError, FormatError, ValuesError
 from ..model.labels import Labels, check_labels
 from ..model.leakage import Doubt, check_protected

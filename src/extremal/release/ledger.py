@@ -29,8 +29,8 @@ from .._common.files import file_name, reason, sync_folder
 from .._common.json import parse_json
 from ..certification.certified import Certified
 from ..draw.columns import Column, Kept
+from ..draw.kernel import Integers
 from ..draw.keys import Columns, draw_key, keyed_words
-from ..draw.sampler import Integers
 from ..errors import KeyingError
 from ..lists.windows import Windows
 from ..model.leakage import epsilon_pml
@@ -98,13 +98,8 @@ class People:
 
     @property
     def sample(self) -> Integers:
-        """The smallest of the keyed hashes of the ids, in increasing order."""
-        return np.sort(self._sample[0])
-
-    def answers(self, claim: int) -> Integers:
-        """The keyed hashes of id and answer, in the order of the sample."""
-        ordered: Integers = self._sample[1 + claim][np.argsort(self._sample[0])]
-        return ordered
+        """The smallest of the keyed hashes of the ids, in increasing order; below, those of id and answer by claim."""
+        return self._sample[:, np.argsort(self._sample[0])]
 
     @property
     def digest(self) -> str:
@@ -146,11 +141,12 @@ class Entry:
         self._undo: int | None = None  # the length to go back to, once something was written
         self._people: People | None = None
         if self.path is not None:
-            self._people = People(self.key, [self._answers_key(claim) for claim in self.claims])
-
-    def _answers_key(self, claim: LedgerColumn) -> bytes:
-        digest = bytes.fromhex(claim.certified.digest)
-        return draw_key(self.key, self.occasion, claim.column, digest, ANSWERS_PURPOSE)
+            digests = [bytes.fromhex(claim.certified.digest) for claim in self.claims]
+            secrets = (
+                draw_key(self.key, self.occasion, claim.column, digest, ANSWERS_PURPOSE)
+                for claim, digest in zip(self.claims, digests, strict=True)
+            )
+            self._people = People(self.key, list(secrets))
 
     def add(self, blocks: Integers, columns: Sequence[Column], kept: Kept) -> None:
         """Count people whose reports will be published; a column for each claim, of which these rows were kept."""
@@ -164,11 +160,11 @@ class Entry:
         try:
             self._file = _open(self.path)
             earlier, length = _read(self._file, self.path)
-            people = self._people.sample
+            ids, *answers = self._people.sample
             lines = [self._line(k, self._people) for k in range(len(self.claims))]
-            for k, (claim, line) in enumerate(zip(self.claims, lines, strict=True)):
-                _refuse_second(claim, line, earlier, people)
-                found = _changed(line, earlier, people, self._people.answers(k))
+            for claim, line, told in zip(self.claims, lines, answers, strict=True):
+                _refuse_second(claim, line, earlier, ids)
+                found = _changed(line, earlier, ids, told)
                 if found is not None:
                     self._told(claim, found)
             known = [_same(line) for line in earlier]
@@ -213,6 +209,7 @@ class Entry:
         self.notes.append(f"Column {column} has other answers of {changed}: {tells}.")
 
     def _line(self, claim: int, people: People) -> dict[str, Any]:
+        sample = people.sample
         return {
             "ledger": VERSION,
             "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -223,17 +220,13 @@ class Entry:
             "people": people.count,
             "ids": people.digest,
             "answers": people.answered(claim),
-            "sample": _encoded(people.sample),
-            "sample_answers": _encoded(people.answers(claim)),
+            "sample": _encoded(sample[0]),
+            "sample_answers": _encoded(sample[1 + claim]),
         }
 
 
 def _encoded(hashes: Integers) -> str:
     return base64.b64encode(hashes.astype("<u8").tobytes()).decode()
-
-
-def _decoded(text: Any) -> Integers:
-    return np.frombuffer(base64.b64decode(text, validate=True), "<u8").astype(np.uint64)
 
 
 def ledger_path(ledger: Any, key: bytes | None, correction: bool = False) -> str | None:
@@ -295,7 +288,10 @@ def _entry(line: Any) -> dict[str, Any]:
     version, column, occasion = line["ledger"], line["column"], line["occasion"]
     answers = ["answers"] if version == VERSION else []
     together = isinstance(column, list) and len(column) > 1 and all(isinstance(name, str) for name in column)
-    samples = {name: _decoded(line[name]) for name in ["sample", *(f"sample_{name}" for name in answers)]}
+    samples = {
+        name: np.frombuffer(base64.b64decode(line[name], validate=True), "<u8").astype(np.uint64)
+        for name in ["sample", *(f"sample_{name}" for name in answers)]
+    }
     if (
         type(version) is not int
         or version not in (WITHOUT_ANSWERS, VERSION)
@@ -383,8 +379,8 @@ def _changed(
 
 def _changed_answers(certified: Certified | Windows, reports: int) -> str:
     """What reports of different answers of one person tell: by local differential privacy, under any prior."""
-    bound = reports * _ldp(certified)
-    leak = f"leak at most {up(bound)} nats" if math.isfinite(bound) else "can leak everything"
+    bound = up(reports * _ldp(certified))
+    leak = f"leak at most {bound} nats" if bound < math.inf else "can leak everything"
     return f"reports that differ show that the answer changed, and {reports} reports together {leak} about the answers"
 
 
@@ -433,31 +429,27 @@ def _together(certified: Certified | Windows, reports: int, known: bool) -> str:
             "what both leak together cannot be computed without the earlier mechanism, and is at most "
             f"{everything} nats, which is everything"
         )
-    bound = min(two_reports(certified) if reports == 2 else _many_reports(certified, reports), everything)
+    bound = min(up(_leakage(certified, reports)), everything)
     return f"{reports} reports together leak at most {bound} nats under its prior, one at most {up(certified.epsilon)}"
 
 
-def two_reports(certified: Certified | Windows) -> float:
-    """The leakage of two independent reports of one answer, in nats, rounded up; of a list a bound."""
-    if isinstance(certified, Windows):
-        return _many_reports(certified, 2)
-    n, m = certified.weights.shape
-    if n * m * m > LARGEST_JOINT:
-        return _many_reports(certified, 2)
-    one = certified.between
-    return up(epsilon_pml(certified.prior_set or certified.prior_between, one.compose(one)))
+def _leakage(certified: Certified | Windows, reports: int) -> float:
+    """What independent reports of one answer leak: of two exactly, if their matrix is not too large.
+
+    Else a bound without looking at the reports jointly: the first leaks epsilon, each other its LDP level.
+    """
+    if isinstance(certified, Certified) and reports == 2:
+        n, m = certified.weights.shape
+        if n * m * m <= LARGEST_JOINT:
+            one = certified.between
+            return epsilon_pml(certified.prior_set or certified.prior_between, one.compose(one))
+    return certified.epsilon + (reports - 1) * _ldp(certified)
 
 
 def _ldp(certified: Certified | Windows) -> float:
     return certified.ldp_epsilon if isinstance(certified, Windows) else ldp_epsilon(certified.between)
 
 
-def _many_reports(certified: Certified | Windows, reports: int) -> float:
-    """A bound without looking at the reports jointly: the first leaks epsilon, each other its LDP level."""
-    bound = certified.epsilon + (reports - 1) * _ldp(certified)
-    return up(bound) if math.isfinite(bound) else math.inf
-
-
 def up(nats: float) -> float:
     """Two digits after the point, rounded up: a bound that is printed must hold."""
-    return math.ceil(nats * 100 - 1e-9) / 100
+    return math.ceil(nats * 100 - 1e-9) / 100 if math.isfinite(nats) else nats

@@ -173,7 +173,9 @@ def privatize_frame(frame: Any, mechanisms: Mapping[Any, Certified], terms: Term
     eager = eager_frame(frame)
     ids = None if terms.keyed is None else terms.keyed.ids
     check_columns(job, eager.columns, "frame", ids if isinstance(ids, str) else None)
-    _check_index(eager, job)
+    if eager.implementation.is_pandas_like() and len(eager):  # an index stays as it is
+        private = [eager.get_column(name).to_native() for name in job.private]
+        check_index(eager.to_native().index, [release.names for release in job.releases], private)
     blocks = None
     if ids is not None:
         records = eager.get_column(ids).to_native() if isinstance(ids, str) else ids
@@ -193,28 +195,16 @@ def privatize_frame(frame: Any, mechanisms: Mapping[Any, Certified], terms: Term
     return released if isinstance(frame, narwhals.DataFrame) else released.to_native()
 
 
-def _check_index(eager: Any, job: Job) -> None:
-    """Refuse a pandas index that repeats a private column: it would stay as it is."""
-    if eager.implementation.is_pandas_like() and len(eager):
-        columns = [eager.get_column(name).to_native() for name in job.private]
-        check_index(eager.to_native().index, [release.names for release in job.releases], columns)
-
-
-def _rows(eager: Any, where: Any) -> Any:
-    if not eager.implementation.is_pyarrow():
-        return eager[where]
-    import narwhals
-    import pyarrow
-
-    return narwhals.from_native(take_rows(eager.to_native(), pyarrow.array(where)), eager_only=True)
-
-
 def _replaced(eager: Any, job: Job, drawn: Drawn) -> Any:
     """The frame with the columns that were drawn, and without the rows that were dropped."""
     import narwhals
 
     if drawn.kept is not None:
-        eager = _rows(eager, np.flatnonzero(drawn.kept))
+        where = np.flatnonzero(drawn.kept)
+        if eager.implementation.is_pyarrow():
+            eager = narwhals.from_native(take_rows(eager.to_native(), where), eager_only=True)
+        else:
+            eager = eager[where]
     columns = []
     for name, reports in drawn.columns.items():
         if isinstance(reports, list):  # a kind of Series that is read value by value

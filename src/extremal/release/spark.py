@@ -82,15 +82,18 @@ def privatize_spark(
     check_columns_of_frame(frame, job, id_column)
     check_storage(frame, job.randomness.key is not None, folder)
     schema = _schema_of_reports(frame, job)
-    releases = _shared(frame, job.releases)
+    # The tables, sent once to every executor and unpacked once in every worker. Not as part of the function, but for
+    # Spark Connect, which has no broadcast: one above 1 MB is written to the driver's disk, and the key would be in it.
+    remote = is_remote(frame)
+    tables = Held(job.releases) if remote else frame.sparkSession.sparkContext.broadcast(job.releases)
     places = {name: frame.columns.index(name) for name in job.private}
     id_place = None if id_column is None else frame.columns.index(id_column)
-    work = DrawTask(releases, job.randomness, job.drop, places, id_place)
+    work = DrawTask(tables, job.randomness, job.drop, places, id_place)
     reports = by_number(frame).mapInArrow(work, schema)
 
     def count_unknown() -> None:
         if not job.drop:
-            refuse_unknown(frame, job, releases)
+            refuse_unknown(frame, job, tables)
 
     if id_column is not None and not frame.isStreaming:
         refuse_ids(frame, id_column)
@@ -161,16 +164,6 @@ class Held(NamedTuple):
     """In place of a broadcast where there is none, in Spark Connect: it travels with the function."""
 
     value: Any
-
-
-def _shared(frame: Any, releases: tuple[Release, ...]) -> Any:
-    """The tables, sent once to every executor and unpacked once in every worker.
-
-    Not as part of the function: one above 1 MB is written to the driver's disk, and the key would be in it.
-    """
-    if is_remote(frame):
-        return Held(releases)
-    return frame.sparkSession.sparkContext.broadcast(releases)
 
 
 def _schema_of_reports(frame: Any, job: Job) -> Any:
@@ -355,8 +348,12 @@ def refuse_ids(frame: Any, id_column: str) -> None:
 
 def refuse_unknown(frame: Any, job: Job, releases: Any) -> None:
     """Refuse values that are no labels, with how many there are; Spark looks at all columns in one pass."""
+
+    def strangers(batches: Iterator[Any]) -> Iterator[Any]:
+        return (_strangers(releases.value, batch) for batch in batches)
+
     values = by_number(frame.select(*map(quoted, job.private)))
-    found = values.mapInArrow(Strangers(releases), ", ".join(f"{name} long" for name in ("release", *SUMS)))
+    found = values.mapInArrow(strangers, ", ".join(f"{name} long" for name in ("release", *SUMS)))
     sums = found.groupBy("release").agg(*map(F.sum, SUMS)).collect()
     if not sums:
         return
@@ -366,24 +363,14 @@ def refuse_unknown(frame: Any, job: Job, releases: Any) -> None:
     Job(job.releases, job.randomness, job.drop, frame.count(), unknown=unknown).check()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Strangers:
+def _strangers(releases: tuple[Release, ...], batch: Any) -> Any:
     """Of the private columns alone, how many values of each release are no label, after its number."""
+    job = Job(releases, Randomness(), drop=False)
 
-    releases: Any  # .value: tuple[Release, ...]
+    def read(alphabet: Alphabet, name: Any) -> Column:
+        return as_column(alphabet, batch.column(job.private.index(name)))
 
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        return (self.of_batch(batch) for batch in batches)
-
-    def of_batch(self, batch: Any) -> Any:
-        job = Job(self.releases.value, Randomness(), drop=False)
-
-        def read(alphabet: Alphabet, name: Any) -> Column:
-            return as_column(alphabet, batch.column(job.private.index(name)))
-
-        job.look([release.column(read) for release in job.releases])
-        found = [(k, one) for k, one in enumerate(job.unknown) if one.rows]
-        rows = [{"release": k} | {name: getattr(one, name) for name in SUMS} for k, one in found]
-        return pa.RecordBatch.from_pylist(
-            rows, pa.schema([(name, pa.int64()) for name in ("release", *SUMS)])
-        )
+    job.look([release.column(read) for release in job.releases])
+    found = [(k, one) for k, one in enumerate(job.unknown) if one.rows]
+    rows = [{"release": k} | {name: getattr(one, name) for name in SUMS} for k, one in found]
+    return pa.RecordBatch.from_pylist(rows, pa.schema([(name, pa.int64()) for name in ("release", *SUMS)]))

@@ -90,10 +90,11 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
             Ignored.
         """
         data = self._data(X, reset=True)
-        self._check_parameters()
+        who = self._checked().ids
         names = self._names(data, X)
-        absent = [name for name in self._private(names) if name not in names]
-        absent += [self._who] if not callable(self._who) and self._who not in names else []
+        private = self._private(names, who)
+        absent = [name for name in private if name not in names]
+        absent += [who] if not callable(who) and who not in names else []
         if absent:
             raise ValuesError(
                 "must be a column of the data",
@@ -101,13 +102,13 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
                 given=shown(absent[0]),
                 remedy=f"name one of {shorten(names, 20)}",
             )
-        if not callable(self._who) and self._who in self._private(names):
-            raise KeyingError("must be a column that stays as it is", parameter="ids", given=shown(self._who))
+        if not callable(who) and who in private:
+            raise KeyingError("must be a column that stays as it is", parameter="ids", given=shown(who))
         self._of_array = isinstance(data, np.ndarray)
-        for name in () if self._of_array else self._private(names):
+        for name in () if self._of_array else private:
             check_given_name(name)
         self._columns = names
-        self.kept_ = [j for j, name in enumerate(names) if callable(self._who) or name != self._who]
+        self.kept_ = [j for j, name in enumerate(names) if callable(who) or name != who]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -119,11 +120,9 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
             Data with the columns that `fit` saw. Every person must occur once.
         """
         check_is_fitted(self)
-        data = self._data(X, reset=False)
-        self._check_parameters()
-        if (
-            isinstance(data, np.ndarray) != self._of_array
-        ):  # positions are no names, and keyed draws have names
+        data, keyed = self._data(X, reset=False), self._checked()
+        array, who = isinstance(data, np.ndarray), keyed.ids
+        if array != self._of_array:  # positions are no names, and keyed draws have names
             seen, given = ("an array", "a frame") if self._of_array else ("a frame", "an array")
             raise ValuesError(
                 f"must be {seen}, as in fit", parameter="X", given=given, remedy="convert it, or fit again"
@@ -136,35 +135,20 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
                 given=shorten(names, 20),
                 remedy="reports depend on them: fit again",
             )
-        chosen = self._private(names)
-        unknown = self._unknown(chosen)
-        who = self._who
-        ids = (
-            who(X)
-            if callable(who)
-            else data[:, names.index(who)]
-            if isinstance(data, np.ndarray)
-            else data[who]
-        )
-        keyed = replace(self._keyed, key=self._keyed.secret, ids=ids)  # read once
-        if not isinstance(data, np.ndarray):
-            allowed = self.allow_true_answers
+        chosen = self._private(names, who)
+        unknown, allowed = self._unknown(chosen), self.allow_true_answers
+        ids = who(X) if callable(who) else data[:, names.index(who)] if array else data[who]
+        keyed = replace(keyed, key=keyed.secret, ids=ids)  # read once
+        if not array:
             reports = privatize(data, chosen, keyed=keyed, unknown_as=unknown, allow_true_answers=allowed)
             return reports if callable(who) else eager_frame(reports).drop(who).to_native()
         columns = []
         for j in self.kept_:
-            name = names[j]
+            name, column = names[j], data[:, j]
             if name in chosen:
-                reports = chosen[name].privatize(
-                    data[:, j],
-                    keyed=keyed,
-                    column=name,
-                    unknown_as=None if unknown is None else unknown.get(name),
-                    allow_true_answers=self.allow_true_answers,
-                )
-                columns.append(reports)
-            else:
-                columns.append(data[:, j])
+                how: Any = {"keyed": keyed, "column": name, "unknown_as": unknown.get(name)}
+                column = chosen[name].privatize(column, **how, allow_true_answers=allowed)
+            columns.append(column)
         return _joined(columns, len(data))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
@@ -198,46 +182,33 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
         validate_data(self, X, skip_check_array=True, reset=reset)
         return array
 
-    def _check_parameters(self) -> None:
+    def _checked(self) -> Keyed:
+        """What keys the draws, after checking that it and the mechanisms are given."""
         if self.mechanisms is None:
             raise OptionError(
                 "must be given", parameter="mechanisms", remedy="certify a design: certify(design)"
             )
-        if self.keyed is None:
-            raise KeyingError(
-                "a pipeline may draw several times for one person, so a key is needed",
-                remedy="make a key file with keys.write(path), and give keyed=Keyed(path, ids)",
-            )
-        checks.instance(
-            self.keyed, "keyed", Keyed, "a Keyed", remedy="e.g. `Keyed(path, ids)`", error=KeyingError
-        )
-        if isinstance(self.keyed.key, bytes):
+        remedy = "a pipeline draws repeatedly: write a key file with keys.write(path), and give keyed=Keyed(path, ids)"
+        keyed = checks.instance(self.keyed, "keyed", Keyed, "a Keyed", remedy=remedy, error=KeyingError)
+        if isinstance(keyed.key, bytes):
             raise KeyingError(
                 "must be the path of a key file",
                 parameter="key",
                 given="the key itself, which would be in every pickle of the pipeline",
                 remedy="write one with keys.write(path)",
             )
+        return keyed
 
-    @property
-    def _keyed(self) -> Keyed:
-        assert self.keyed is not None  # checked before
-        return self.keyed
-
-    @property
-    def _who(self) -> Any:
-        """The name of the column of ids, or the function that makes them."""
-        return self._keyed.ids
-
-    def _private(self, names: list[Any]) -> dict[Any, Certified]:
+    def _private(self, names: list[Any], who: Any) -> dict[Any, Certified]:
+        """The mechanism of each private column; `who` names the column of ids, or makes them."""
         if isinstance(self.mechanisms, Mapping):
             return dict(self.mechanisms)
-        assert self.mechanisms is not None  # checked before
-        return {name: self.mechanisms for name in names if callable(self._who) or name != self._who}
+        one: Any = self.mechanisms
+        return {name: one for name in names if callable(who) or name != who}
 
-    def _unknown(self, chosen: Mapping[Any, Certified]) -> dict[Any, Hashable] | None:
-        if self.unknown_as is None or not isinstance(self.unknown_as, Mapping):
-            return None if self.unknown_as is None else dict.fromkeys(chosen, self.unknown_as)
+    def _unknown(self, chosen: Mapping[Any, Certified]) -> dict[Any, Hashable]:
+        if not isinstance(self.unknown_as, Mapping):
+            return {} if self.unknown_as is None else dict.fromkeys(chosen, self.unknown_as)
         if not self.unknown_as.keys() <= chosen.keys():
             raise ValuesError(
                 f"must give a label for columns among {list(chosen)}, as {{column: label}}",

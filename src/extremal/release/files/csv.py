@@ -19,7 +19,7 @@ import numpy as np
 
 from ..._common.files import open_file, utf8_text
 from ..._common.words import shorten
-from ...draw.columns import Alphabet, Array, Column, Kept, smallest_unsigned
+from ...draw.columns import Alphabet, Column, smallest_unsigned
 from ...draw.drawing import Drawn, Job
 from ...draw.texts import Places, Texts, replace_fields
 from ...errors import KeyingError, ValuesError
@@ -33,7 +33,7 @@ from .csv_scan import (
     unquote,
     whole_records,
 )
-from .task import ShuffledText, Steps, Task, Written, as_number
+from .task import ShuffledText, Task, as_number
 
 NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", re.ASCII)
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,34}", re.ASCII)
@@ -74,12 +74,12 @@ class CsvData:
         for records, done in self._records():
             yield [records.fields(place) for place in places], done
 
-    def release(self, sink: BinaryIO, task: Task) -> Written:
+    def release(self, sink: BinaryIO, task: Task) -> list[str]:
         """Write the file with the reports of the task; what the person who runs it must look at."""
-        job, shuffle = task.job, task.shuffle
+        job = task.job
         sink.write(self.header.text)
-        mixed = ShuffledText.of(self.path, self.total) if shuffle else None
-        steps = {name: Steps() for name in self.columns if shuffle and name not in job.private}
+        mixed = ShuffledText.of(self.path, self.total) if task.shuffle else None
+        public = [name for name in self.columns if name not in job.private]
         wrapped = Wrapped(self.header.delimiter, len(self.columns) - 1, self._answers(job), self.path)
         labels = {name: self._labels(part, name) for name, part in job.parts.items()}
         for records, done in self._records():
@@ -93,9 +93,9 @@ class CsvData:
                 text, edges = self._replaced(records, labels, drawn)
                 if mixed is not None:
                     mixed.add(text, edges)
-                    for name, one in steps.items():
+                    for name in public:
                         fields = records.fields(self.columns.index(name))
-                        one.add([as_number(unquote(field)) for field in fields])
+                        task.keep(name, [as_number(unquote(field)) for field in fields])
                 else:
                     sink.write(text[: len(text) - (done > self.total)])
             elif job.give_up():
@@ -103,7 +103,7 @@ class CsvData:
             task.progress(min(done, self.total))
         if mixed is not None:
             sink.writelines(mixed.pieces(job.randomness.source))
-        return Written(wrapped.notes(), [name for name, one in steps.items() if one.numbered])
+        return wrapped.notes()
 
     def _answers(self, job: Job) -> dict[int, Callable[[str], bool]]:
         """For each private column whether a text is one of its answers."""
@@ -138,7 +138,14 @@ class CsvData:
         special = (self.header.delimiter, '"', "\r", "\n")
         texts = []
         for label in part.outputs:
-            text = label_text(label)
+            if not isinstance(label, str | bool | int | float):
+                raise ValuesError(
+                    "must be text, numbers or truth values to be written to a CSV file",
+                    parameter="outputs",
+                    given=repr(label)[:60],
+                    remedy="rename the outputs of the mechanism",
+                )
+            text = str(label)
             needed = any(mark in text for mark in special) or (text == "" and len(self.columns) == 1)
             texts.append(quote(text) if always or needed else text)
         return texts
@@ -183,14 +190,13 @@ def text_column(part: Alphabet, fields: Texts) -> Column:
     texts = [unquote(field) for field in raw]
     find = finder(part)
     rows = np.array([*map(find, texts), len(part.inputs)], dtype=np.uint32)
-
-    def rebuild(drawn: Array, kept: Kept) -> Any:
-        return drawn
-
-    def values_at(where: Any) -> Iterator[str | None]:
-        return (texts[code] or None for code in codes[where].tolist())
-
-    return Column(codes, rows, values_at, rebuild, smallest_unsigned(len(part.outputs)))
+    return Column(
+        codes,
+        rows,
+        lambda where: (texts[code] or None for code in codes[where].tolist()),
+        lambda drawn, kept: drawn,
+        smallest_unsigned(len(part.outputs)),
+    )
 
 
 def finder(part: Alphabet) -> Callable[[str], int]:
@@ -227,14 +233,3 @@ def check_texts(labels: Iterable[Any]) -> None:
             given=shorten(same, 4),
             remedy="rename them, or use Parquet",
         )
-
-
-def label_text(label: Any) -> str:
-    if isinstance(label, str | bool | int | float):
-        return str(label)
-    raise ValuesError(
-        "must be text, numbers or truth values to be written to a CSV file",
-        parameter="outputs",
-        given=repr(label)[:60],
-        remedy="rename the outputs of the mechanism",
-    )

@@ -24,7 +24,7 @@ from ..._common.words import brief, missing
 from ...draw.columns import Alphabet
 from ...draw.containers import as_column
 from ...errors import FileError, ValuesError
-from .task import Steps, Task, Written, random_order
+from .task import Task, random_order
 
 KINDS = {"spss": "sav", "stata": "dta"}
 STATA = 14  # its release 118: what Stata 14 and later read in every edition
@@ -89,16 +89,16 @@ class LabelledData:
         """Some columns, all at once, and how many rows have been read."""
         yield [self._column(name) for name in names], self.total
 
-    def release(self, sink: BinaryIO, task: Task) -> Written:
+    def release(self, sink: BinaryIO, task: Task) -> list[str]:
         """Write the file with the reports of the task; nothing in it needs to be looked at."""
         job = task.job
         drawn = task.draw(self._read, self.total, self._column)
         task.progress(self.total)
         if drawn is None:
-            return Written([], [])
+            return []
         rows = np.arange(self.total) if drawn.kept is None else np.flatnonzero(drawn.kept)
         order = random_order(len(rows), job.randomness.source) if task.shuffle else np.arange(len(rows))
-        variables, numbered = {}, []
+        variables = {}
         for name in self.columns:
             if name in job.parts:
                 found = drawn.columns[name].to_pylist()
@@ -107,13 +107,10 @@ class LabelledData:
                 variables[name] = self._reports(name, reports, job.parts[name].outputs, said)
                 continue
             values = [self.table[name][k] for k in rows]
-            if task.shuffle:
-                steps = Steps()
-                steps.add(values)
-                numbered += [name] if steps.numbered else []
+            task.keep(name, values)
             variables[name] = self._kept(name, [values[k] for k in order])
         sink.write(labelled_bytes(variables, self.kind))
-        return Written([], numbered)
+        return []
 
     def values(self, name: str, codes: bool = False) -> list[Any]:
         """What a column says: labels where codes have some, unless codes are asked for; None where it says nothing."""

@@ -20,7 +20,7 @@ from ..._common.words import missing
 from ...draw.columns import Alphabet, Column
 from ...draw.containers import as_column, take_rows
 from ...errors import FileError
-from .task import ShuffledTable, Steps, Task, Written
+from .task import ShuffledTable, Task
 
 FIELD_ID = b"PARQUET:field_id"  # a number by which table formats know a column; says nothing about values
 EXTENSION = (b"ARROW:extension:name", b"ARROW:extension:metadata")  # without these the type is lost
@@ -211,20 +211,21 @@ class ParquetData:
             done += len(table)
             yield [table.column(name) for name in names], done
 
-    def release(self, sink: BinaryIO, task: Task) -> Written:
+    def release(self, sink: BinaryIO, task: Task) -> list[str]:
         """Write the file with the reports of the task; nothing in it needs to be looked at."""
         import pyarrow
 
         try:
-            return Written([], self._release(sink, task))
+            self._release(sink, task)
         except (pyarrow.ArrowException, UnicodeDecodeError) as error:  # found when values were decoded
             raise _unreadable(self.path, error) from None
+        return []
 
-    def _release(self, sink: BinaryIO, task: Task) -> list[str]:
+    def _release(self, sink: BinaryIO, task: Task) -> None:
         import pyarrow
         from pyarrow import parquet
 
-        job, shuffle = task.job, task.shuffle
+        job = task.job
         types = {name: released_type(part, self.schema.field(name).type) for name, part in job.parts.items()}
         schema = released_schema(self.schema, types, job.parts)
         if job.randomness.note is not None:
@@ -232,8 +233,8 @@ class ParquetData:
         codecs, encoded = self._encodings(job.private)
         quick = [name for name in job.private if pyarrow.types.is_string(self.schema.field(name).type)]
         rows = self._rows_in_a_group(job.private)
-        mixed = ShuffledTable(self.path) if shuffle else None
-        steps = {name: Steps() for name in schema.names if shuffle and name not in types}
+        mixed = ShuffledTable(self.path) if task.shuffle else None
+        public = [name for name in schema.names if name not in types]
         with parquet.ParquetWriter(sink, schema, compression=codecs, use_dictionary=encoded) as writer:
             for table in self._tables(rows, quick):
                 drawn = task.draw(_reader(table), len(table), table.column)
@@ -249,8 +250,8 @@ class ParquetData:
                         released = pyarrow.Table.from_arrays(columns, schema=schema).combine_chunks()
                         if mixed is not None:
                             mixed.add(released)
-                            for name, one in steps.items():
-                                one.add(kept.column(name).to_pylist())
+                            for name in public:
+                                task.keep(name, kept.column(name).to_pylist())
                         else:
                             writer.write_table(released, len(released))
                         del released
@@ -261,7 +262,6 @@ class ParquetData:
                 task.progress(job.rows)
             if mixed is not None and len(mixed):
                 writer.write_table(mixed.table(job.randomness.source), rows)
-        return [name for name, one in steps.items() if one.numbered]
 
     def _tables(
         self, rows: int, encoded: list[str] | None = None, columns: list[str] | None = None

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, BinaryIO, cast
@@ -19,7 +19,7 @@ from ..._common.files import check_target, file_name, new_file, readers_of, reas
 from ..._common.words import brief, shorten
 from ...certification.certified import Certified
 from ...draw.drawing import Job
-from ...draw.order import Watch, ordered_columns, see, watch
+from ...draw.order import Watch, see
 from ...draw.sampler import Sampler
 from ...errors import FileError, ValuesError
 from ..job import Path, Terms, check_columns, plan
@@ -84,7 +84,11 @@ def privatize_file(
     stream = cast(BinaryIO, target) if hasattr(target, "write") else None
     new = "-" if stream is not None else file_name(target, "target", FileError)
     if stream is None:
-        _check_not_the_source(name, new)
+        if os.path.exists(new) and os.path.samefile(name, new):
+            given = f"{new} for both"
+            raise FileError(
+                "must not be the source", parameter="target", given=given, remedy="choose another name"
+            )
         check_target(new, options.overwrite)
     kind = options.format or _common_format(name, new if stream is None else name)
     _check_marked(kind, job.randomness.note, options.unmarked)
@@ -96,22 +100,28 @@ def privatize_file(
         None if terms.id_column is None else Ids(data, terms.id_column),
         options.order == "shuffle",
         lambda done: options.progress(done, data.total) if options.progress is not None else None,
-        _notes(mechanisms),
+        {
+            part: note_of(c)
+            for key, c in mechanisms.items()
+            for part in (key if isinstance(key, tuple) else (key,))
+        },
     )
-    watches = watch(job.releases)
+    watches = tuple(map(Watch.of, job.releases))
     job.observe = partial(see, watches)
 
     def write(sink: BinaryIO) -> list[str]:
-        notes, numbered = data.release(sink, task)
+        notes = data.release(sink, task)
         job.check()
         if task.ids is not None:
             task.ids.check()
         _check_some_left(job, name)
         if options.order != "keep":
-            _check_order(ordered_columns(watches), task.shuffle, numbered, name)
+            _check_order([one.name for one in watches if one.ordered()], task.shuffle, task.numbered, name)
         check_unchanged(data)
         entry.commit()
-        return [*notes, *entry.notes, *_about_frequencies(mechanisms, watches)]
+        far = [(one.name, far_from_prior(mechanisms[one.name], one.counts)) for one in watches]
+        said = [f"The answers of {brief(column)} {how}." for column, how in far if how is not None]
+        return [*notes, *entry.notes, *said]
 
     if stream is None:
         with _system_errors(new), entry, new_file(new, options.overwrite, *readers_of(name)) as sink:
@@ -126,14 +136,6 @@ def privatize_file(
     found = zip(job.releases, job.unknown, strict=False)
     unknown = {one.name: (no.missing, no.rows - no.missing) for one, no in found if no.rows}
     return FileRelease(new, job.rows - job.dropped, job.dropped, tuple(notes), unknown)
-
-
-def _notes(mechanisms: Mapping[Any, Certified]) -> dict[Any, str]:
-    return {
-        name: note_of(c)
-        for key, c in mechanisms.items()
-        for name in (key if isinstance(key, tuple) else (key,))
-    }
 
 
 def note_of(certified: Certified) -> str:
@@ -188,22 +190,6 @@ def _check_order(columns: list[Any], shuffled: bool, numbered: list[str], path: 
             f"the order of the records reveals answers: in column {brief(columns[0])} of {path} equal answers are "
             "closer together, farther apart or more regular than by chance",
             remedy=('write them in random order with `order="shuffle"`, or accept it with `order="keep"`'),
-        )
-
-
-def _about_frequencies(mechanisms: Mapping[Any, Certified], watches: Sequence[Watch]) -> list[str]:
-    """What must be said of columns whose answers do not look like the prior."""
-    found = [(one.name, far_from_prior(mechanisms[one.name], one.counts)) for one in watches]
-    return [f"The answers of {brief(name)} {said}." for name, said in found if said is not None]
-
-
-def _check_not_the_source(source: str, target: str) -> None:
-    if os.path.exists(target) and os.path.samefile(source, target):
-        raise FileError(
-            "must not be the source",
-            parameter="target",
-            given=f"{target} for both",
-            remedy="choose another name",
         )
 
 

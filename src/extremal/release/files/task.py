@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import gt, lt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...draw.containers import take_rows
 from ...draw.drawing import Drawn, Job, Read
+from ...draw.kernel import Integers
 from ...draw.keys import REMEDY, id_blocks
-from ...draw.sampler import Integers, Words
+from ...draw.sampler import Words
 from ...errors import FileError, KeyingError
 
 MOST_IDS = 1 << 22  # ids that are compared with each other at a time
@@ -93,7 +94,8 @@ class Task:
     """The job, the ids that key its draws if any do, and whether records are shuffled.
 
     `progress` is called with how much of the source has been read, in its own unit. `notes` say of each private column
-    which mechanism drew its reports, for files that have a place for it.
+    which mechanism drew its reports, for files that have a place for it. `steps` are those of columns that stay, of
+    shuffled records: they may tell the old order.
     """
 
     job: Job
@@ -101,18 +103,22 @@ class Task:
     shuffle: bool
     progress: Callable[[int], None]
     notes: Mapping[Any, str] = field(default_factory=dict)
+    steps: dict[str, Steps] = field(default_factory=dict)
 
     def draw(self, read: Read, count: int, ids: Callable[[str], Any]) -> Drawn | None:
         """The reports of the next records; `ids(name)` gives their ids. None if something is refused."""
         blocks = None if self.ids is None else self.ids.blocks(ids(self.ids.name), count)
         return self.job.draw(read, count, blocks)
 
+    def keep(self, name: str, values: list[Any]) -> None:
+        """Look at the next values of a column that stays, if their records are shuffled."""
+        if self.shuffle:
+            self.steps.setdefault(name, Steps()).add(values)
 
-class Written(NamedTuple):
-    """What a person must look at, and the columns that tell the old order of shuffled records."""
-
-    notes: list[str]
-    numbered: list[str]
+    @property
+    def numbered(self) -> list[str]:
+        """The columns that tell the old order of shuffled records."""
+        return [name for name, one in self.steps.items() if one.numbered]
 
 
 LARGEST = 1 << 30  # bytes of records

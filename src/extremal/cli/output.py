@@ -113,14 +113,20 @@ def taken_twice(given: str) -> FileError:
 def check_target(
     target: str | None, overwrite: bool, as_json: bool = False, inputs: Sequence[str | None] = ()
 ) -> None:
-    """Refuse a target that cannot be written, or is one of the inputs, before any work is done."""
+    """Refuse a target that cannot be written, or is a file that this run works with, before any work is done."""
     if target is None:
         return
     if target == "-":
         if as_json:
             raise taken_twice("-o - and --json")
         return
-    check_own_files(target, [name for name in inputs if name is not None], "what this command reads")
+    for name in inputs:
+        if name is None:
+            continue
+        same = os.path.realpath(target) == os.path.realpath(name)
+        if same or (os.path.exists(target) and os.path.exists(name) and os.path.samefile(target, name)):
+            problem = "the output must not replace a file that this command works with"
+            raise FileError(problem, given=f"-o {target}", remedy="choose another name")
     files.check_target(target, overwrite, "the output")
 
 
@@ -128,18 +134,6 @@ def check_folder(target: str) -> None:
     """Refuse to make a folder with the name that means standard output."""
     if target == "-":
         raise FileError("the output must be a folder", given="-", remedy="give its name")
-
-
-def check_own_files(target: str, others: Sequence[str], what: str) -> None:
-    """Refuse to replace a file that this very run reads or writes."""
-    for other in others:
-        same = os.path.realpath(target) == os.path.realpath(other)
-        if target != "-" and (
-            same or (os.path.exists(target) and os.path.exists(other) and os.path.samefile(target, other))
-        ):
-            raise FileError(
-                f"the output must not replace {what}", given=f"-o {target}", remedy="choose another name"
-            )
 
 
 def check_table(target: str | None) -> None:

@@ -22,7 +22,7 @@ from .inputs import (
     read_mechanism,
     the_certified,
 )
-from .output import answer, check_own_files, check_table, check_target, progress, write_table
+from .output import answer, check_table, check_target, progress, write_table
 
 if TYPE_CHECKING:
     from extremal.draw.keys import Columns
@@ -103,10 +103,8 @@ def privatize(
     from extremal.release.files.source import open_data
     from extremal.release.job import Terms
 
-    check_target(output, True, release.as_json)
     book = _ledger(release.ledger, drawing.key_file)
-    own = [*mechanism, *(name for name in (drawing.key_file, book) if name is not None)]
-    check_own_files(output, own, "the mechanism, the key or the ledger")
+    check_target(output, True, release.as_json, [*mechanism, drawing.key_file, book])
     found = [read_mechanism(path) for path in mechanism]
     if isinstance(one := found[0], ex.large.Windows):
         from .lists import alone, privatize_list
@@ -321,9 +319,8 @@ def round_numbers(
 
     if output == "-":
         raise FileError("numbers must be rounded into a file", given="-o -", remedy="it holds true answers")
-    check_target(output, overwrite)
+    check_target(output, overwrite, inputs=[drawing.key_file])
     check_table(output)
-    check_own_files(output, [] if drawing.key_file is None else [drawing.key_file], "the key")
     grid, keyed, ids = _grid(points), load_keyed(drawing), drawing.id_column
     if keyed is not None:
         check_given_name(column)

@@ -25,7 +25,7 @@ from extremal.model.reading import number, split_labels
 
 from . import show
 from .inputs import named
-from .output import answer, check_own_files, check_target, progress, write_text
+from .output import answer, check_target, progress, write_text
 
 if TYPE_CHECKING:
     from extremal.collection.published import Published
@@ -297,9 +297,8 @@ def store_of(survey: str, database: str | None, published: Published | None = No
 
 def check_apart(output: str, overwrite: bool, survey: str, database: str | None) -> None:
     """Refuse what cannot be written, and to write over the survey or its store."""
-    check_target(output, overwrite)
-    own = [survey, *(f"{place_of(survey, database)}{end}" for end in ("", "-journal"))]
-    check_own_files(output, own, "the survey or its store")
+    place = place_of(survey, database)
+    check_target(output, overwrite, inputs=[survey, place, f"{place}-journal"])
 
 
 def import_form(

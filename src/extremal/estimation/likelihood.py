@@ -30,7 +30,9 @@ from .contrasts import MOST_SYMBOLS, RANK_TOLERANCE, Channel
 WANTED = 1e-9  # nats over all reports: far below what any collection can tell
 ROUNDING = 2e-14  # a gap per report that doubles can still tell from 0
 STEPS = 200
-MODELS = 30  # quadratic ones
+MODELS = 30  # minima of quadratic ones
+EXCHANGES = 60  # of shares held at 0, for each
+KEEP = 0.1  # a model stays as long as each minimum makes the gap so much smaller
 ACCEPTED = 1e-10  # a gap per report that is still an answer; the gap is reported
 
 
@@ -81,40 +83,66 @@ def maximize(P: Floats, counts: NDArray[Any], expected: Floats, strength: float 
 def _by_squares(P: Floats, f: Floats) -> Floats | None:
     """The maximum by quadratic models, if they lead there: the short way where there are many reports for each symbol.
 
-    Near q = theta P minus the log-likelihood is nearly sum_y w_y^2 (x P - q)_y^2 / 2 - (f / q) . (x P), w = f^1/2 / q.
-    Its minimum over x >= 0 is that of |A x - c| with A = diag(w) P', and c such that A'c is the slope at x = 0.
+    From theta to theta + d the log-likelihood less the sum of shares grows by nearly slope d - d H d / 2, with
+    H = P diag(f / q^2) P', slope = P (f / q) - 1 and q = theta P. The first model has q = f instead.
     """
-    from scipy.optimize import nnls
+    from scipy.linalg import lapack
 
     seen = f > 0
     P, f = P[:, seen], f[seen]
     if len(P) > P.shape[1] or len(P) > MOST_SYMBOLS:
         return None  # not strictly concave, or too large
-    pivots = np.abs(np.diagonal(np.linalg.qr((P / np.sqrt(f)).T)[1]))
-    if not pivots.min() > RANK_TOLERANCE * pivots.max():
-        return None  # other shares are as likely: those nearest what is expected are wanted
-    q, theta, last = f, None, np.inf
+    theta, slope, q = np.zeros(len(P)), 2 * P.sum(axis=1) - 1, f
+    held, gap, inverse = np.zeros(len(P), dtype=bool), np.inf, None
     for _ in range(MODELS):
-        w = np.sqrt(f) / q
-        A = (P * w).T
-        c = 2 * np.sqrt(f) - 1 / w
-        if not seen.all():  # sum_y P_y is not 1
-            c = np.asarray(np.linalg.lstsq(A.T, P @ (2 * f / q) - 1.0, rcond=None)[0], dtype=np.float64)
-        try:
-            x = nnls(A, c)[0]
-        except RuntimeError:  # it did not settle
-            return theta
-        if not x.sum() > 0:
-            return theta
-        theta = np.asarray(x / x.sum(), dtype=np.float64)
+        if inverse is None:
+            root = np.linalg.qr((P * (np.sqrt(f) / q)).T, mode="r")
+            pivots = np.abs(np.diagonal(root))
+            if not pivots.min() > RANK_TOLERANCE * pivots.max():
+                return None  # other shares are as likely: those nearest what is expected are wanted
+            half = lapack.dtrtri(root)[0]
+            inverse = np.asarray(half @ half.T, dtype=np.float64)
+        theta = _minimum(inverse, theta, slope, held)
+        if not theta.sum() > 0:
+            return None
+        theta /= theta.sum()
         q = theta @ P
         if not q.min() > 0:
             return None
-        gap = float((P @ (f / q)).max()) - 1.0
-        if gap <= ROUNDING or not gap < 0.25 * last:
+        slope = P @ (f / q) - 1
+        last, gap = gap, float(slope.max())
+        if gap <= ROUNDING:
             break
-        last = gap
+        if not gap < KEEP * last:
+            inverse = None
     return theta
+
+
+def _minimum(inverse: Floats, theta: Floats, slope: Floats, held: NDArray[np.bool_]) -> Floats:
+    """The x = theta + d >= 0 of largest slope d - d H d / 2, from the inverse of H; `held` becomes where x is 0.
+
+    Shares below 0 are held there, and those that would rise are let go: all at once while they become fewer, else the
+    last alone, which always ends.
+    """
+    fewest = len(theta) + 1
+    for _ in range(EXCHANGES):
+        x = theta + inverse @ np.where(held, 0, slope)
+        rows = inverse[held]
+        pull = _solve(rows[:, held], x[held])
+        x -= pull @ rows
+        x[held] = 0
+        wrong = x < 0
+        wrong[held] = slope[held] + pull > ROUNDING
+        count = int(np.count_nonzero(wrong))
+        if count == 0:
+            break
+        if not held.any():  # most of those just below 0 rise once the others are held
+            wrong = x <= x[wrong].mean()
+        elif count >= fewest:
+            wrong[: np.flatnonzero(wrong)[-1]] = False
+        fewest = min(count, fewest)
+        held ^= wrong
+    return np.maximum(x, 0)
 
 
 def _saturated(P: Floats, f: Floats) -> Floats | None:

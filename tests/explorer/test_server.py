@@ -20,10 +20,11 @@ import extremal as ex
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
+from extremal._common.json import parse_object
 from extremal._common.web import is_loopback
 from extremal.explorer import serve, server
 from extremal.explorer.server import LARGEST_BODY, is_own_name, module_path, redirect_file
-from extremal.explorer.worker import Worker, read_task
+from extremal.explorer.worker import Worker
 from tests.support.explorer import running
 from tests.support.wording import refused
 
@@ -362,7 +363,7 @@ def test_modules_in_the_current_folder_are_not_run(tmp_path):
     "body", [b'{"task": "a", "task": "b"}', b'{"x": 1e999}', b'{"x": NaN}', b"[" * 5000, b"not json", b"[1]"]
 )
 def test_a_line_that_is_not_strict_json_is_no_task(body):
-    assert read_task(body) == {}
+    assert parse_object(body) is None
     messages = []
     Worker(messages.append).run({})
     assert [m["type"] for m in messages] == ["error", "end"]

@@ -11,6 +11,7 @@ import math
 import re
 from typing import Any
 
+Document = dict[str, Any]  # an object, by the names of its members
 LARGEST_TEXT = 1 << 28  # characters
 DEEPEST = 32  # lists and objects inside of each other
 MOST_DIGITS = 40  # of an integer
@@ -41,6 +42,15 @@ def parse_json(text: str | bytes, largest: int = LARGEST_TEXT) -> Any:
         )
     except RecursionError:
         raise ValueError("lists and objects are nested too deep") from None
+
+
+def parse_object(text: str | bytes) -> Document | None:
+    """The members of an object that the text stands for; None for any other text."""
+    try:
+        document = parse_json(text)
+    except ValueError:
+        return None
+    return document if isinstance(document, dict) else None
 
 
 def _depth(text: str) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import extremal as ex
+from extremal._common.json import Document
 from extremal.errors import OptionError, ValuesError
 from extremal.model.purpose import Purpose
 from extremal.optimization.curves import Tradeoff
@@ -27,7 +28,6 @@ HALVINGS = 40
 MOST_SAMPLE = 10_000  # answers of a pasted sample
 MOST_DRAWN = 200  # of them shown one by one
 
-Figures = dict[str, Any]
 Progress = Callable[[float, float], None]
 
 
@@ -81,7 +81,7 @@ def response(known: Known, epsilon: float) -> ex.Mechanism:
     return ex.theory.randomized_response(known.prior, low)
 
 
-def least_epsilon(state: State, known: Known, points: float, progress: Progress) -> Figures:
+def least_epsilon(state: State, known: Known, points: float, progress: Progress) -> Document:
     """The smallest limit at which so many people tell the shares to ± so many points."""
     if state.robust:
         raise OptionError(
@@ -144,7 +144,7 @@ def percentages(curve: Tradeoff, values: Any) -> list[float]:
     return [100 * v / max(curve.ceiling, 1e-300) for v in values.tolist()]
 
 
-def privatize_sample(made: Made, text: str, allow_true_answers: bool = False) -> Figures:
+def privatize_sample(made: Made, text: str, allow_true_answers: bool = False) -> Document:
     """One secure draw for each answer. Shares that cannot be told apart come without an estimate."""
     words = [line.strip() for line in text.strip().splitlines() if line.strip()]
     if len(words) == 1:

@@ -13,7 +13,7 @@ import numpy as np
 
 import extremal as ex
 from extremal._common import checks
-from extremal._common.json import finite_or_none
+from extremal._common.json import Document, finite_or_none
 from extremal._common.plot import BLUE, GREY, VERMILION, bars_size, matrix_size, rendered
 from extremal._common.types import Axes, Floats
 from extremal._common.words import at_least, factor, gaps, lookalikes
@@ -29,7 +29,7 @@ from extremal.model.purpose import Purpose
 from extremal.model.purposes import Mean
 from extremal.optimization.curves import Tradeoff
 
-from .compute import PASSES, Figures, Made, percentages
+from .compute import PASSES, Made, percentages
 from .state import Known, State, shown
 
 SHOWN = 900  # entries up to which the page gets the matrix as numbers
@@ -38,7 +38,7 @@ MOST_LISTED = 5
 SILENT = 1e-9  # nats below which reports say nothing
 
 
-def prior_figures(state: State, known: Known) -> Figures:
+def prior_figures(state: State, known: Known) -> Document:
     """What was read, and what the limit means: as a factor on chances, and what a report can rule out."""
     prior = known.prior
     region = min(prior.region(state.epsilon), prior.size)
@@ -75,7 +75,7 @@ def prior_figures(state: State, known: Known) -> Figures:
     }
 
 
-def design_figures(state: State, made: Made) -> Figures:
+def design_figures(state: State, made: Made) -> Document:
     """The answer, the promise beside it, warnings, pictures, and the risk in words."""
     design, certified = made.design, made.certified
     answer = answer_figures(state, made)
@@ -95,7 +95,7 @@ def design_figures(state: State, made: Made) -> Figures:
     }
 
 
-def answer_figures(state: State, made: Made) -> Figures:
+def answer_figures(state: State, made: Made) -> Document:
     """What so many people tell, and how many randomized response would need for as much."""
     prior, n, utility = made.prior, state.people, made.design.utility
     average = isinstance(utility, Mean)
@@ -164,7 +164,7 @@ def _precision(made: Made, n: int, average: bool) -> tuple[list[list[Any]] | Non
     ], ours.too_small
 
 
-def warnings(made: Made, answer: Figures) -> list[str]:
+def warnings(made: Made, answer: Document) -> list[str]:
     """The warnings of the command line, for this page."""
     told = [] if made.audit.doubt.disclosed else disclosure(made.certified)  # then the page leads with it
     found = [text.removeprefix("WARNING: ") for text in told]
@@ -184,7 +184,7 @@ def warnings(made: Made, answer: Figures) -> list[str]:
     return found
 
 
-def _mechanism(state: State, made: Made) -> Figures:
+def _mechanism(state: State, made: Made) -> Document:
     """The picture of the report page, and the numbers where they are not too many."""
     matrix = made.certified.mechanism
     draw, caption = matrix_picture(made.audit)
@@ -218,7 +218,7 @@ def _method(made: Made) -> str:
     return f"{n} answers, {m} reports; {proof}; {ended}; certified for ε = {design.epsilon:.6g}.{kept}"
 
 
-def _sections(audit: ex.Audit) -> list[Figures]:
+def _sections(audit: ex.Audit) -> list[Document]:
     """The audit's paragraphs; long lists are folded, and its tables are left to the report."""
     found = []
     for title, said in audit_text.sections(audit):
@@ -229,7 +229,7 @@ def _sections(audit: ex.Audit) -> list[Figures]:
     return found
 
 
-def curve_figures(tradeoff: Tradeoff) -> Figures:
+def curve_figures(tradeoff: Tradeoff) -> Document:
     """Both curves: half widths from one person, to be divided by the root of how many there are, or kept per cent."""
     utility, prior = tradeoff.utility, tradeoff.prior
     purpose = utility if isinstance(utility, Mean) else ex.shares

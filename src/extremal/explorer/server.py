@@ -31,7 +31,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
 
 import anyio
 import uvicorn
@@ -41,7 +40,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from extremal._common.json import parse_json
+from extremal._common.json import Document, parse_object
 from extremal._common.web import RAW_HEADERS, is_loopback, listen, read_body
 from extremal.studies.data import ORDER, anes96
 
@@ -78,7 +77,7 @@ class Process:
             )
         )
 
-    async def send(self, document: dict[str, Any]) -> None:
+    async def send(self, document: Document) -> None:
         """Send one task, or that it is given up."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(document).encode() + b"\n")
@@ -138,7 +137,7 @@ class Pool:
         self.closed = True
         await asyncio.gather(*(process.stop() for process in self.all))
 
-    async def run(self, task: dict[str, Any], key: str) -> AsyncIterator[bytes]:
+    async def run(self, task: Document, key: str) -> AsyncIterator[bytes]:
         """The messages of a task as JSON text. Closing the iterator gives the task up."""
         async with self.free:
             process, done = await self._take(key), False
@@ -223,17 +222,16 @@ def create_app(token: str, host: str = "127.0.0.1") -> ASGIApp:
     return Guard(TaskLimit(Starlette(routes=routes, lifespan=lifespan)), host, token)
 
 
-async def read_document(request: Request) -> dict[str, Any] | None:
+async def read_document(request: Request) -> Document | None:
     """The JSON object of a request, if it is one and not too large."""
     try:
         body = await read_body(request.stream(), LARGEST_BODY, READ_SECONDS)
-        document = parse_json(body) if body is not None else None
-    except (TimeoutError, ValueError):
+    except TimeoutError:
         return None
-    return document if isinstance(document, dict) else None
+    return None if body is None else parse_object(body)
 
 
-def task_key(name: str, document: dict[str, Any]) -> str:
+def task_key(name: str, document: Document) -> str:
     """What tells whether a process has done this before: the prior and the utility, and for designs epsilon."""
     state = document.get("state")
     state = state if isinstance(state, dict) else {}
@@ -250,7 +248,7 @@ async def as_lines(messages: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 async def as_file(messages: AsyncIterator[bytes], name: str) -> Response:
     """The file among the messages as a download, or what went wrong."""
-    last: dict[str, Any] = {}
+    last: Document = {}
     async with contextlib.aclosing(messages) as source:  # type: ignore[type-var]
         async for message in source:
             if not message.startswith(b'{"type":"progress"') and not message.startswith(b'{"type":"points"'):

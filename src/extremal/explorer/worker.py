@@ -23,7 +23,7 @@ from typing import Any
 
 import extremal as ex
 from extremal._common import checks
-from extremal._common.json import parse_json
+from extremal._common.json import Document, parse_object
 from extremal.errors import ExtremalError
 from extremal.optimization.curves import Tradeoff
 
@@ -43,7 +43,7 @@ WORDS = {
     "Prior.from_counts(...)": "“Numbers are: counts” under “More about the numbers”",
     "Prior.from_counts(counts, pseudocount=1)": "give counts and add 1 to each, under “More about the numbers”",
 }
-Send = Callable[[dict[str, Any]], None]
+Send = Callable[[Document], None]
 
 
 class Cancelled(Exception):
@@ -59,7 +59,7 @@ class Worker:
         self.designs: OrderedDict[Any, compute.Made] = OrderedDict()
         self.curves: OrderedDict[Any, Tradeoff] = OrderedDict()
 
-    def run(self, document: dict[str, Any]) -> None:
+    def run(self, document: Document) -> None:
         """Carry out one task; whatever happens, the last message is "end"."""
         try:
             TASKS[checks.choice(document.get("task"), "the task", TASKS)](self, document)
@@ -73,13 +73,13 @@ class Worker:
             self.send({"type": "error", "message": f"unexpected: {error!r:.300}", "kind": "unexpected"})
         self.send({"type": "end"})
 
-    def read(self, document: dict[str, Any]) -> None:
+    def read(self, document: Document) -> None:
         """What an uploaded file says about the prior."""
         column, second = (None if document.get(k) is None else str(document[k]) for k in ("column", "second"))
         found = read_upload(str(document["name"]), str(document["text"]), column, second)
         self.send({"type": "upload", **asdict(found)})
 
-    def explore(self, document: dict[str, Any]) -> None:
+    def explore(self, document: Document) -> None:
         """What was read, then a first design, and the final design where the first is not."""
         state = read_state(document.get("state"))
         known = known_of(state)
@@ -100,14 +100,14 @@ class Worker:
         self.send({"type": "design", **figures.design_figures(state, made)})
         self._check()
 
-    def wish(self, document: dict[str, Any]) -> None:
+    def wish(self, document: Document) -> None:
         """The limit that a wanted precision needs."""
         state, wanted = read_state(document.get("state")), document.get("points")
         points = checks.number(wanted, "the precision in points", above=0, below=100)
         found = compute.least_epsilon(state, known_of(state), points, self._progress())
         self.send({"type": "wish", **found})
 
-    def curve(self, document: dict[str, Any]) -> None:
+    def curve(self, document: Document) -> None:
         """The trade-off, with ever more points."""
         state = read_state(document.get("state"))
         known = known_of(state)
@@ -132,7 +132,7 @@ class Worker:
         _remember(self.curves, key, found)
         return found
 
-    def privatize(self, document: dict[str, Any]) -> None:
+    def privatize(self, document: Document) -> None:
         """Reports for a pasted sample."""
         state = read_state(document.get("state"))
         drawn = compute.privatize_sample(
@@ -140,7 +140,7 @@ class Worker:
         )
         self.send({"type": "sample", **drawn})
 
-    def file(self, document: dict[str, Any]) -> None:
+    def file(self, document: Document) -> None:
         """A file to download."""
         state, name = read_state(document.get("state")), str(document.get("name"))
         made = self._final(state)
@@ -178,7 +178,7 @@ class Worker:
 
 
 WORK = (Worker.read, Worker.explore, Worker.wish, Worker.curve, Worker.privatize, Worker.file)
-TASKS: dict[str, Callable[[Worker, dict[str, Any]], None]] = {work.__name__: work for work in WORK}
+TASKS: dict[str, Callable[[Worker, Document], None]] = {work.__name__: work for work in WORK}
 
 
 def _key(state: State, known: Known) -> Any:
@@ -190,15 +190,6 @@ def _remember(known: OrderedDict[Any, Any], key: Any, value: Any) -> None:
     known.move_to_end(key)
     while len(known) > REMEMBERED:
         known.popitem(last=False)
-
-
-def read_task(line: bytes) -> dict[str, Any]:
-    """The JSON object in a line; an empty one, which is no task, where there is none."""
-    try:
-        document = parse_json(line)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
 
 
 def warm_up() -> None:
@@ -215,15 +206,15 @@ def main() -> None:
     """Work until standard input ends."""
     source, target = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not get between messages
-    tasks: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+    tasks: queue.SimpleQueue[Document | None] = queue.SimpleQueue()
 
-    def send(message: dict[str, Any]) -> None:
+    def send(message: Document) -> None:
         target.write(json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n")
         target.flush()
 
     def listen() -> None:
         for line in source:
-            document = read_task(line)
+            document = parse_object(line) or {}  # which is no task
             if document.get("cancel"):
                 worker.cancelled.set()
             else:

@@ -28,6 +28,7 @@ FIVE_TITLE = "High-privacy mechanism, P_X = (0.3, 0.2, 0.2, 0.2, 0.1)"
 
 Counts = NDArray[np.int64]
 
+BOTH = (-2, -1)  # the axes of a joint distribution
 SAMPLES = 1000
 RUNS = 10
 
@@ -99,10 +100,10 @@ def most_correlated(prior: ex.Prior, P: Floats) -> Floats:
 def mutual_information(counts: NDArray[np.int64] | Floats) -> Floats:
     """The empirical mutual information of counts (..., N, M) in nats: the paper's formula with n for its N."""
     f = np.asarray(counts, dtype=np.float64)
-    n = f.sum(axis=(-2, -1))
+    n = f.sum(axis=BOTH)
     both = f.sum(axis=-1)[..., :, None] * f.sum(axis=-2)[..., None, :]
     ratio = np.divide(f * n[..., None, None], both, out=np.ones_like(f), where=f > 0)
-    return np.asarray((f * np.log(ratio)).sum(axis=(-2, -1)) / n)
+    return np.asarray((f * np.log(ratio)).sum(axis=BOTH) / n)
 
 
 def correlation(counts: NDArray[np.int64] | Floats) -> Floats:
@@ -112,7 +113,7 @@ def correlation(counts: NDArray[np.int64] | Floats) -> Floats:
     x, y = np.arange(1.0, f.shape[-2] + 1), np.arange(1.0, f.shape[-1] + 1)
     fx, fy = f.sum(axis=-1), f.sum(axis=-2)
     dx, dy = x - (fx @ x)[..., None], y - (fy @ y)[..., None]
-    covariance = (f * dx[..., :, None] * dy[..., None, :]).sum(axis=(-2, -1))
+    covariance = (f * dx[..., :, None] * dy[..., None, :]).sum(axis=BOTH)
     return np.asarray(covariance / np.sqrt((fx * dx**2).sum(axis=-1) * (fy * dy**2).sum(axis=-1)))
 
 
@@ -122,7 +123,7 @@ def expected_mutual_information(joint: Floats, n: int = SAMPLES) -> Floats:
     n I = n log n + sum f(x,y) log f(x,y) - sum f(x) log f(x) - sum f(y) log f(y), and every count is binomial, so
     the mean is a sum of E[B log B] over binomial B. No expansion, no simulation.
     """
-    inner = binomial_mean_log(joint, n).sum(axis=(-2, -1))
+    inner = binomial_mean_log(joint, n).sum(axis=BOTH)
     rows = binomial_mean_log(joint.sum(axis=-1), n).sum(axis=-1)
     columns = binomial_mean_log(joint.sum(axis=-2), n).sum(axis=-1)
     return np.asarray(math.log(n) + (inner - rows - columns) / n)
@@ -138,7 +139,7 @@ def binomial_mean_log(p: Floats, n: int) -> Floats:
     return np.asarray(means[back].reshape(p.shape))
 
 
-def deviation_of_mutual_information(joint: Floats, n: int = SAMPLES) -> Floats:
+def deviation_of_mutual_information(joint: Floats) -> Floats:
     """The standard deviation of the empirical mutual information, to second order in 1/n.
 
     Var i(X;Y) / n, plus (N-1)^2 / (2 n^2), which is all there is where X and Y are independent: 2 n I is then
@@ -146,13 +147,13 @@ def deviation_of_mutual_information(joint: Floats, n: int = SAMPLES) -> Floats:
     """
     both = joint.sum(axis=-1)[..., :, None] * joint.sum(axis=-2)[..., None, :]
     density = np.log(np.divide(joint, both, out=np.ones_like(joint), where=joint > 0))
-    mean = (joint * density).sum(axis=(-2, -1))
-    first = (joint * density**2).sum(axis=(-2, -1)) - mean**2
-    second = (joint.shape[-2] - 1) * (joint.shape[-1] - 1) / (2 * n)
-    return np.asarray(np.sqrt((np.maximum(first, 0.0) + second) / n))
+    mean = (joint * density).sum(axis=BOTH)
+    first = (joint * density**2).sum(axis=BOTH) - mean**2
+    second = (joint.shape[-2] - 1) * (joint.shape[-1] - 1) / (2 * SAMPLES)
+    return np.asarray(np.sqrt((np.maximum(first, 0.0) + second) / SAMPLES))
 
 
-def deviation_of_correlation(joint: Floats, n: int = SAMPLES) -> Floats:
+def deviation_of_correlation(joint: Floats) -> Floats:
     """The standard deviation of the sample correlation, to first order in 1/n."""
     x, y = np.arange(1.0, joint.shape[-2] + 1), np.arange(1.0, joint.shape[-1] + 1)
     px, py = joint.sum(axis=-1), joint.sum(axis=-2)
@@ -161,7 +162,7 @@ def deviation_of_correlation(joint: Floats, n: int = SAMPLES) -> Floats:
     zy = zy / np.sqrt((py * zy**2).sum(axis=-1))[..., None]
     zx, zy = zx[..., :, None], zy[..., None, :]
     influence = zx * zy - correlation(joint)[..., None, None] * (zx**2 + zy**2) / 2
-    return np.asarray(np.sqrt((joint * influence**2).sum(axis=(-2, -1)) / n))
+    return np.asarray(np.sqrt((joint * influence**2).sum(axis=BOTH) / SAMPLES))
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from extremal.auditing.report import Section, mechanism_report, page
 from extremal.auditing.text import Cells
 from extremal.studies.data import ORDER, anes96
 from extremal.studies.demo.report import comparison, make, summary
-from extremal.studies.demo.run import INFORMATION, RESPONSE, SHARES
+from extremal.studies.demo.run import INFORMATION, RESPONSE, SHARES, covered
 from tests.support.cli_cases import environment, run
 
 FILES = {
@@ -115,8 +115,9 @@ def test_estimates_follow_from_the_files_alone(demo):
     stored = json.loads((done.folder / "estimates.json").read_text())
     for row, known in zip(stored["rows"], expected.to_dict()["rows"], strict=True):
         assert row == pytest.approx(known, abs=1e-12)
-    inside = (expected.lower <= done.prior.probabilities) & (done.prior.probabilities <= expected.upper)
-    assert done.ways[SHARES].covered == inside.sum() >= 5  # of 7; fewer has probability 0.4 %
+    truth = done.prior.probabilities
+    inside = ((expected.lower <= truth) & (truth <= expected.upper)).sum()
+    assert covered(done.ways[SHARES].estimate, truth) == inside >= 5  # of 7; fewer has probability 0.4 %
 
 
 def test_the_phones_answer_through_the_server_and_the_report_shows_what_arrived(demo):
@@ -127,7 +128,7 @@ def test_the_phones_answer_through_the_server_and_the_report_shows_what_arrived(
     c = ex.load(done.folder / "mechanism.json")
     again = ex.estimate(c, str(done.folder / "survey.db"), column="party")
     assert again.shares == pytest.approx(collection.estimate.shares, abs=1e-12)
-    assert collection.covered == 7  # with this seed; the level is 95 %
+    assert covered(collection.estimate, collection.truth) == 7  # with this seed; the level is 95 %
     assert "Collected from 300 phones" in report.read_text(encoding="utf-8")
 
 

@@ -34,6 +34,7 @@ from .run import (
     Collection,
     Demo,
     Progress,
+    covered,
     run,
     write,
 )
@@ -89,13 +90,14 @@ def comparison(done: Demo) -> tuple[list[str], list[list[str]]]:
 def summary(done: Demo) -> list[str]:
     """What the demo shows, in a few sentences."""
     way, response = done.ways[SHARES], done.ways[RESPONSE]
+    inside = covered(way.estimate, done.prior.probabilities)
     return [
         "Whatever somebody wants to know about a respondent's party, one report multiplies the chance to guess it "
         f"right by at most {factor(done.epsilon)}.",
         f"For shares as exact, randomized response with the same leakage needs {done.saving:.1f} "
         f"times as many people; of the information in an answer it keeps {response.information:.4f} nats "
         f"where {done.ways[INFORMATION].information:.4f} are possible.",
-        f"{way.covered} of {done.prior.size} true shares lie in their intervals. In many surveys about 95 % do.",
+        f"{inside} of {done.prior.size} true shares lie in their intervals. In many surveys about 95 % do.",
         *([] if done.collection is None else [collected(done.collection)]),
         outside(done),
     ]
@@ -103,9 +105,10 @@ def summary(done: Demo) -> list[str]:
 
 def collected(collection: Collection) -> str:
     """What came in through the server."""
+    inside = covered(collection.estimate, collection.truth)
     return (
         f"{collection.people} simulated phones drew their own reports and posted them to the real server; from what "
-        f"arrived, {collection.covered} of {len(collection.truth)} shares of these people lie in their intervals."
+        f"arrived, {inside} of {len(collection.truth)} shares of these people lie in their intervals."
     )
 
 

@@ -53,7 +53,7 @@ MISSING = f"{missing('The phones are left out: they need more packages', 'survey
 Progress = Callable[[int, int, str], None]
 
 
-def _covered(estimate: ex.Estimate, truth: Floats) -> int:
+def covered(estimate: ex.Estimate, truth: Floats) -> int:
     """How many of the true shares lie in their intervals."""
     return int(((estimate.lower <= truth) & (truth <= estimate.upper)).sum())
 
@@ -65,11 +65,6 @@ class Collection:
     people: int
     truth: Floats  # the shares of their answers, in the order of the prior
     estimate: ex.Estimate
-
-    @property
-    def covered(self) -> int:
-        """How many of the true shares lie in their intervals."""
-        return _covered(self.estimate, self.truth)
 
     def to_dict(self) -> dict[str, Any]:
         """The figures, for programs."""
@@ -90,11 +85,6 @@ class Way:
         """I(X;Y) in nats."""
         return ex.mutual_information(self.certified.prior, self.certified.mechanism)
 
-    @property
-    def covered(self) -> int:
-        """How many of the true shares lie in their intervals."""
-        return _covered(self.estimate, self.certified.prior.probabilities)
-
     def to_dict(self) -> dict[str, Any]:
         """The figures, for programs."""
         return {
@@ -102,7 +92,7 @@ class Way:
             "mutual_information": self.information,
             "standard_error": self.expected.root_mean_square,
             "width": self.expected.width,
-            "shares_inside_their_intervals": self.covered,
+            "shares_inside_their_intervals": covered(self.estimate, self.certified.prior.probabilities),
             "estimate": self.estimate.to_dict(),
         }
 

@@ -108,20 +108,22 @@ def audit(
         return
     read = read_mechanism(str(source))
     if isinstance(read, ex.large.Windows):
-        from .lists import alone, audit_list
+        from .lists import ListResult, alone
 
         alone("a list", prior=prior, markdown=markdown, report_file=page.report_file, output=output.target)
-        return audit_list(read, epsilon, answer, output)
-    options.only_with("the file of a list", answer=answer)
-    made = _audit(read, prior)
-    if page.report_file is not None:
-        write_text(page.report_file, made.page(page.title, str(source)), output.overwrite)
-    _give(made, made.audit, output, markdown)
-    if page.report_file is not None and not output.as_json and not markdown:
-        show.Console(to_stderr=output.target == "-").lines("", f"Page in {page.report_file}")
-    leaks = made.audit
-    if epsilon is not None and leaks.epsilon > epsilon + (0.0 if leaks.exact else 1e-9):
-        limit, found = apart(epsilon, leaks.epsilon)
+        output.give(ListResult(read, None, answer))
+        leaks, slack = read.realised_epsilon, 0.0
+    else:
+        options.only_with("the file of a list", answer=answer)
+        made = _audit(read, prior)
+        if page.report_file is not None:
+            write_text(page.report_file, made.page(page.title, str(source)), output.overwrite)
+        _give(made, made.audit, output, markdown)
+        if page.report_file is not None and not output.as_json and not markdown:
+            show.Console(output.target == "-").lines("", f"Page in {page.report_file}")
+        leaks, slack = made.audit.epsilon, 0.0 if made.audit.exact else 1e-9
+    if epsilon is not None and leaks > epsilon + slack:
+        limit, found = apart(epsilon, leaks)
         raise CheckFailed(f"leakage must be at most {limit} nats, but it is {found}")
 
 

@@ -220,8 +220,7 @@ def _check_exists(source: str) -> None:
 
 def _check_store_options(reports: ReportOptions, more: ExtraOptions) -> None:
     """Refuse options that only a file can have: a store says for itself what it holds."""
-    given = {**vars(reports), **vars(more), "stages": None}
-    unused = [f"--{name}" for name, value in given.items() if value not in (None, False, [])]
+    unused = [f"--{name}" for name in (*options.given(reports), *options.given(more, "stages"))]
     if unused:
         raise OptionError(
             f"the store of a survey has its own mechanisms and cannot be combined with {', '.join(unused)}",
@@ -263,9 +262,8 @@ def _check_list_options(
     """Refuse options that a list does not know."""
     from .lists import alone
 
-    unused = {name: getattr(more, name) for name in ("mean", "scores", "safe", "stages")}
-    method = options.other_than("maximum-likelihood", how.method)
-    alone("a list", by=by, columns=reports.columns, method=method, **unused, **vars(people))
+    method, unused = options.given(how, "confidence", "intervals"), options.given(more, "group", "groups")
+    alone("a list", by=by, columns=reports.columns, **method, **unused, **options.given(people))
 
 
 def _estimate(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import extremal as ex
-from extremal._common.words import apart, factor
+from extremal._common.words import factor
 from extremal.draw.order import OrderWarning
 from extremal.errors import FileError, OptionError, ValuesError
 from extremal.lists.answers import plain, read_answers
@@ -19,7 +19,6 @@ from extremal.model.leakage import check_protected
 from extremal.model.reading import split_labels
 
 from . import advice, options, show
-from .failure import CheckFailed
 from .inputs import load_keyed, named, naming, read_columns, read_text
 from .output import Facts, MechanismOutput, Output, check_table, progress, write_table
 
@@ -168,15 +167,6 @@ def _near(text: str, names: set[str]) -> str:
 
     near = get_close_matches(text, names, 1)
     return f"did you mean {near[0]}?" if near else "see the file of the list"
-
-
-def audit_list(windows: Windows, epsilon: float | None, answer: str | None, output: Output) -> None:
-    """What the reports tell, and whether that is within a limit."""
-    made = ListResult(windows, None, answer)
-    output.give(made)
-    if epsilon is not None and windows.realised_epsilon > epsilon:
-        limit, found = apart(epsilon, windows.realised_epsilon)
-        raise CheckFailed(f"leakage must be at most {limit} nats, but it is {found}")
 
 
 def privatize_list(

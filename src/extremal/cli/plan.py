@@ -100,17 +100,17 @@ def plan(
     check_target(picture, output.overwrite, inputs=[mechanism])
     if picture is not None and Path(picture).suffix.lower() not in (".png", ".svg"):
         raise FileError("a picture must be written as .png or .svg", given=picture, remedy="rename it")
-    asked = people is not None or any(x is not None for x in vars(goal).values())
+    asked = people is not None or options.given(goal)
     if output.target is not None and not asked:
         raise OptionError("-o must come with a number of people or a goal", remedy="e.g. --people 1000")
     if goal.difference is None and goal.coefficient is None:
         power_given = options.other_than(0.8, power)
         options.only_with("--difference or --coefficient", power=power_given, answer=answer)
-    if mechanism is not None and source != options.PriorOptions():
+    if mechanism is not None and options.given(source):
         raise OptionError("--mechanism must not be combined with a prior", remedy="leave one of them out")
     certified = None if mechanism is None else load_mechanism(mechanism)
     prior = learn(source).prior if certified is None else certified.prior_between
-    if any(x is not None for x in vars(least).values()):
+    if options.given(least):
         others = {"mechanism": mechanism, "epsilon": epsilon, **vars(goal), "picture": picture}
         planned = _least(prior, least, people, confidence, others)
     else:
@@ -118,10 +118,9 @@ def plan(
         with progress("planning"):
             found = None
             if asked or picture is None:
-                how: Any = {"intervals": intervals, "confidence": confidence, "width": goal.width}
-                effects = {"difference": goal.difference, "coefficient": goal.coefficient}
-                for name, size in effects.items():
-                    how[name] = None if size is None else ex.planning.Effect(size, named, power)
+                how: Any = {"intervals": intervals, "confidence": confidence, **options.given(goal)}
+                for name in how.keys() & {"difference", "coefficient"}:
+                    how[name] = ex.planning.Effect(how[name], named, power)
                 found = ex.plan(certified or prior, people=people, epsilon=epsilon, **how)
             drawn = None if picture is None else ex.planning.precision(prior, confidence=confidence)
         planned = PlanResult(found, drawn=drawn, picture=picture)

@@ -148,13 +148,17 @@ def _list_column(reports: StoredReports, part: Part, beside: Beside, how: Facts)
         )
     values = [value for value in reports.columns([part.column])[part.column] if value is not None]
     if not values:
-        return ColumnEstimated(part.column, [], [f"nobody answered ({len(reports.rows)} left it out)"], [])
+        return _unanswered(reports, part)
     with progress(f"estimating {part.column}"):
         assert isinstance(part.mechanism, ex.large.Windows)
         found = list_tables(part.mechanism, values, part.groups, how["confidence"], beside.top or MOST_SHOWN)
     return ColumnEstimated(
         part.column, found, [show.sentence(table.warning) for table in found if table.warning], []
     )
+
+
+def _unanswered(reports: StoredReports, part: Part) -> ColumnEstimated:
+    return ColumnEstimated(part.column, [], [f"nobody answered ({len(reports.rows)} left it out)"], [])
 
 
 def _estimated(
@@ -179,7 +183,7 @@ def _estimated(
             pairs.append((mechanism, _named(table, others, reports)))
             drew.append(", ".join(numbers))
     if not pairs:
-        return ColumnEstimated(part.column, [], [f"nobody answered ({len(reports.rows)} left it out)"], [])
+        return _unanswered(reports, part)
     by = beside.by[0] if beside.by is not None and len(beside.by) == 1 else beside.by
     with progress(f"estimating {part.column}"):
         given: Any = {"sample": beside.sample, **how}

@@ -134,7 +134,7 @@ def test_empirical_information_and_correlation_are_those_of_the_sequences():
 def test_reports_drawn_one_by_one_have_the_exact_means_and_deviations(make, measure):
     """Other draws than those of the figures: each of 1000 secrets on its own, 600 times, at the last level."""
     e, rng, runs = make(0), np.random.default_rng(7), 600
-    for P in (e.optimal[-1], e.response[-1]):
+    for P in e.matrices[:, -1]:
         n = len(P)
         x = rng.choice(n, p=e.prior.probabilities, size=(runs, simulation.SAMPLES))
         y = (rng.random((runs, simulation.SAMPLES, 1)) > np.cumsum(P, axis=1)[x]).sum(axis=2)

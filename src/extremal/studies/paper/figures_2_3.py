@@ -38,15 +38,16 @@ FIVE = ex.Prior([0.3, 0.2, 0.2, 0.2, 0.1])
 
 @dataclass(frozen=True)
 class Experiment:
-    """One prior, the levels, both mechanisms at each, shape (levels, N, N), and counts (levels, runs, N, N)."""
+    """One prior, the levels, and of the optimal mechanism and randomized response their matrices and counts.
+
+    Matrices have the shape (2, levels, N, N), counts (2, levels, runs, N, N).
+    """
 
     prior: ex.Prior
     epsilons: Floats
     epsilon_r: Floats
-    optimal: Floats
-    response: Floats
-    optimal_counts: Counts
-    response_counts: Counts
+    matrices: Floats
+    counts: Counts
 
 
 def binary_experiment(seed: int) -> Experiment:
@@ -72,18 +73,17 @@ def experiment(prior: ex.Prior, epsilons: Floats, best: list[ex.Mechanism], seed
     Outputs of the optimal mechanism stand in the order that correlates most with the input. Theorems 2 and 3 leave it
     open (Remark 1), mutual information does not see it, and correlation cannot be computed without one.
     """
-    optimal = np.array([most_correlated(prior, mechanism.matrix) for mechanism in best])
-    response = np.array([ex.theory.randomized_response_for_pml(prior, e).matrix for e in epsilons])
+    optimal = [most_correlated(prior, mechanism.matrix) for mechanism in best]
+    response = [ex.theory.randomized_response_for_pml(prior, e).matrix for e in epsilons]
+    matrices = np.array([optimal, response])
     random = np.random.default_rng([seed, prior.size])
     secrets = random.multinomial(SAMPLES, prior.probabilities, size=RUNS)
     return Experiment(
         prior,
         epsilons,
         np.array([ex.theory.randomized_response_parameter(prior, e) for e in epsilons]),
-        optimal,
-        response,
-        random.multinomial(secrets, optimal[:, None]),
-        random.multinomial(secrets, response[:, None]),
+        matrices,
+        random.multinomial(secrets, matrices[:, :, None]),
     )
 
 
@@ -249,10 +249,8 @@ def tail(value: Floats, mean: Floats, error: Floats, skewed: bool) -> Floats:
 
 def equal_leakage(e: Experiment) -> PaperCheck:
     """Both mechanisms leak exactly epsilon at every level."""
-    worst = 0.0
-    for epsilon, one, other in zip(e.epsilons, e.optimal, e.response, strict=True):
-        for P in (one, other):
-            worst = max(worst, abs(ex.epsilon_pml(e.prior, ex.Mechanism(P)) - float(epsilon)))
+    leaks = [[ex.epsilon_pml(e.prior, ex.Mechanism(P)) for P in matrices] for matrices in e.matrices]
+    worst = float(np.abs(leaks - e.epsilons).max())
     return fact(
         "both mechanisms leak exactly ε at every level",
         "the same PML",
@@ -278,29 +276,24 @@ def simulated(
     name: str, title: str, e: Experiment, seed: int, measure: Measure, headroom: float = 0.04
 ) -> Panel:
     """The panel that shows one measure of all runs."""
-    p = e.prior.probabilities[:, None]
-    best, other = measure.of(e.optimal_counts), measure.of(e.response_counts)
-    best_exact, other_exact = measure.mean(p * e.optimal), measure.mean(p * e.response)
-    table = {
-        "epsilon": e.epsilons,
-        "epsilon_r": e.epsilon_r,
-        "optimal_mean": best.mean(axis=1),
-        "optimal_exact": best_exact,
-        "randomized_response_mean": other.mean(axis=1),
-        "randomized_response_exact": other_exact,
-        **{f"optimal_run_{k + 1}": best[:, k] for k in range(RUNS)},
-        **{f"randomized_response_run_{k + 1}": other[:, k] for k in range(RUNS)},
-    }
+    joints = e.prior.probabilities[:, None] * e.matrices
+    values, exact = measure.of(e.counts), [measure.mean(joint) for joint in joints]
+    (best, other), gain = values, exact[0] - exact[1]
+    names = ("optimal", "randomized_response")
+    table = {"epsilon": e.epsilons, "epsilon_r": e.epsilon_r}
+    for who, runs, mean in zip(names, values, exact, strict=True):
+        table |= {f"{who}_mean": runs.mean(axis=1), f"{who}_exact": mean}
+    for who, runs in zip(names, values, strict=True):
+        table |= {f"{who}_run_{k + 1}": runs[:, k] for k in range(RUNS)}
     checks: tuple[PaperCheck, ...] = (
         equal_leakage(e),
-        *agreement_checks("optimal", measure, best, p * e.optimal, best_exact),
-        *agreement_checks("randomized response", measure, other, p * e.response, other_exact),
+        *agreement_checks("optimal", measure, best, joints[0], exact[0]),
+        *agreement_checks("randomized response", measure, other, joints[1], exact[1]),
         fact(
             "in the mean the optimal mechanism is above randomized response at every ε > 0",
             "a clear increase",
-            f"smallest difference {(best_exact - other_exact)[1:].min():.1e}, "
-            f"largest {(best_exact - other_exact).max():.3f}",
-            (best_exact - other_exact)[1:].min() > 0,
+            f"smallest difference {gain[1:].min():.1e}, largest {gain.max():.3f}",
+            gain[1:].min() > 0,
         ),
     )
     settings = {
@@ -310,7 +303,7 @@ def simulated(
         "seed": str(seed),
     }
 
-    low, high = min(0.0, float(min(best.min(), other.min()))), float(max(best.max(), other.max()))
+    low, high = min(0.0, float(values.min())), float(values.max())
 
     def draw(axes: Axes) -> None:
         for runs, color, who in ((best, BLUE, "PML opt."), (other, ORANGE, "rand. resp.")):

@@ -183,6 +183,22 @@ def test_for_a_set_of_priors_the_worst_of_them_counts(ledger):
         assert leakage_of_pairs(other) <= float(said)
 
 
+@pytest.mark.parametrize("second", [{"occasion": 2}, {"epsilon": 0.5}], ids=["occasion", "mechanism"])
+def test_a_set_of_all_priors_has_no_level_of_everything_and_a_second_report_is_refused_all_the_same(
+    ledger, second
+):
+    everyone = ex.PriorSet.at_least(PRIOR, 0)
+    release(ledger, ex.certify(ex.design(everyone, 0.8)))
+    said = refused(
+        lambda: release(
+            ledger,
+            ex.certify(ex.design(everyone, second.get("epsilon", 0.8))),
+            occasion=second.get("occasion"),
+        )
+    )
+    assert "inf" not in said
+
+
 def test_a_third_report_is_bounded_without_a_table_of_all(ledger):
     release(ledger)
     ledger.write_text(

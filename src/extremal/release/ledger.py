@@ -425,9 +425,9 @@ def _together(certified: Certified | Windows, reports: int, known: bool) -> str:
     priors = certified.prior if isinstance(certified, Windows) else certified.prior_set or certified.prior
     everything = math.inf if priors is None else up(priors.epsilon_max)
     if not known:
+        most = f"is at most {everything} nats, which is" if everything < math.inf else "can be"
         return (
-            "what both leak together cannot be computed without the earlier mechanism, and is at most "
-            f"{everything} nats, which is everything"
+            f"what both leak together cannot be computed without the earlier mechanism, and {most} everything"
         )
     bound = min(up(_leakage(certified, reports)), everything)
     return f"{reports} reports together leak at most {bound} nats under its prior, one at most {up(certified.epsilon)}"

@@ -103,8 +103,7 @@ def events(secrets: Ints, reports: Ints, distinct: Sequence[Any], ahead: float) 
     whole = Counts.of(secrets, reports, ahead)
     singles = []
     for code, secret, score in whole.best()[:MOST_REPORTS]:
-        holds = np.zeros(len(distinct), dtype=np.bool_)
-        holds[code] = True
+        holds = np.arange(len(distinct)) == code
         singles.append(Event(f"the report is {shown(distinct[code])}", holds, secret, score, code))
     found = []
     for name, view, values in views(distinct):
@@ -178,8 +177,7 @@ def _groups(counts: Counts, distinct: int) -> list[Event]:
     found.sort(key=lambda group: -group[0])
     groups = []
     for best, members in found[:MOST_GROUPS]:
-        holds = np.zeros(distinct, dtype=np.bool_)
-        holds[counts.value[members]] = True
+        holds = np.isin(np.arange(distinct), counts.value[members])
         what = f"the report is one of {len(members)} that favour it"
         groups.append(Event(what, holds, int(counts.secret[members[0]]), best))
     return groups
@@ -188,8 +186,7 @@ def _groups(counts: Counts, distinct: int) -> list[Event]:
 def number_columns(distinct: Sequence[Any]) -> list[tuple[str, Floats]]:
     """(name, number of each distinct report, NaN for none) for reports, or parts of them, of many numbers."""
     columns = [("the report", list(distinct))]
-    parts = [_parts(report) for report in distinct]
-    places = list(dict.fromkeys(place for each in parts for place in each))[:MOST_PARTS]
+    parts, places = _all_parts(distinct)
     columns += [(f"item {place!r} of the report", [each.get(place) for each in parts]) for place in places]
     found = []
     for name, values in columns:
@@ -233,10 +230,9 @@ ABSENT = object()  # the value of a part that a report does not have
 
 def views(distinct: Sequence[Any]) -> list[tuple[str, Ints, tuple[Any, ...]]]:
     """(name, code of each distinct report, values of the codes) for parts of reports, order left out, items, length."""
-    parts = [_parts(report) for report in distinct]
-    if not any(parts):
+    parts, places = _all_parts(distinct)
+    if not places:
         return []
-    places = list(dict.fromkeys(place for each in parts for place in each))[:MOST_PARTS]
     found = []
     for place in places:
         coded = encode([each.get(place, ABSENT) for each in parts])
@@ -265,6 +261,12 @@ def _holding(parts: Sequence[Mapping[Hashable, Any]]) -> list[tuple[str, Ints, t
         )
         for key, _ in often.most_common(MOST_ITEMS)
     ]
+
+
+def _all_parts(distinct: Sequence[Any]) -> tuple[list[dict[Hashable, Any]], list[Hashable]]:
+    """The items of all reports, and the places that are looked at."""
+    parts = [_parts(report) for report in distinct]
+    return parts, list(dict.fromkeys(place for each in parts for place in each))[:MOST_PARTS]
 
 
 def _parts(report: Any) -> dict[Hashable, Any]:

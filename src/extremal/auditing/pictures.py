@@ -8,7 +8,7 @@ a file of its own; a page turns them into those of its dark mode.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._common.plot import BLUE, ORANGE, VERMILION, given_axes
-from .._common.types import Axes, Floats
+from .._common.types import Axes, Floats, Ints
 from .._common.words import factor, visible, without_middle
 from ..model.labels import Labels
 from ..model.leakage_measures import LeakageDistribution
@@ -96,15 +96,12 @@ def legend(entries: Sequence[tuple[str, str, str]], left: float, width: float) -
     return parts, y + 12
 
 
-def marks(
-    at: Callable[[float], float], named: Iterable[tuple[float, str]], first: float, bottom: float
-) -> list[str]:
-    """Upright grid lines at some values, with their names below."""
-    return [
-        part
-        for value, name in named
-        for part in (line(at(value), first, at(value), bottom, GRID), text(at(value), bottom + 16, name))
-    ]
+def marks(at: Callable[[float], float], low: float, top: float, first: float, bottom: float) -> list[str]:
+    """Upright grid lines at round shares, with their names below."""
+    parts = []
+    for x, tick in ((at(tick), tick) for tick in ticks(low, top)):
+        parts += [line(x, first, x, bottom, GRID), text(x, bottom + 16, f"{tick:.0%}")]
+    return parts
 
 
 def ticks(low: float, top: float) -> list[float]:
@@ -196,8 +193,7 @@ def _shades(x: float, y: float, peak: float) -> list[str]:
 
 def after_reports(prior: Prior, mechanism: Mechanism, width: int = WIDTH) -> str:
     """For each answer a mark at its chance before, and circles at its chances after a report, as large as frequent."""
-    order = np.argsort(-prior.probabilities, kind="stable")[:MOST_ROWS]
-    order.sort()
+    order = _most_common(prior)
     joint = prior.probabilities[:, None] * mechanism.matrix
     often = joint.sum(axis=0)
     after = np.divide(joint, often, out=np.zeros_like(joint), where=often > 0)
@@ -208,7 +204,7 @@ def after_reports(prior: Prior, mechanism: Mechanism, width: int = WIDTH) -> str
         return left + 14 + (width - left - 30) * chance / top
 
     first, bottom = 36.0, 36.0 + high * len(order)
-    parts = marks(at, ((tick, f"{tick:.0%}") for tick in ticks(0.0, top)), first, bottom)
+    parts = marks(at, 0.0, top, first, bottom)
     parts += [line(left, 8, left, 22, INK, 2), text(left + 8, 19, "before", "start")]
     parts += [_bubble(left + 78, 15, 6.0), text(left + 90, 19, "after a report", "start")]
     for k, i in enumerate(order):
@@ -232,10 +228,13 @@ def _bubble(x: float, y: float, radius: float, tip: str = "") -> str:
     return f"{shape}><title>{escape(tip)}</title></circle>" if tip else f"{shape}/>"
 
 
+def _most_common(prior: Prior) -> Ints:
+    return np.sort(np.argsort(-prior.probabilities, kind="stable")[:MOST_ROWS])
+
+
 def answer_shares(prior: Prior, width: int = WIDTH) -> str:
     """The prior as bars, the most common answers if there are many."""
-    order = np.argsort(-prior.probabilities, kind="stable")[:MOST_ROWS]
-    order.sort()
+    order = _most_common(prior)
     values = prior.probabilities[order]
     labels = [prior.labels[i] for i in order]
     return bars(labels, values, [f"{p:.1%}" for p in values.tolist()], "share of each answer", width)
@@ -283,7 +282,7 @@ def intervals(
         parts += [text(start + 10, first + 12, "true share", "start")]
         first += 24
     bottom = first + len(labels) * high
-    parts += marks(at, ((tick, f"{tick:.0%}") for tick in ticks(low, top)), first, bottom)
+    parts += marks(at, low, top, first, bottom)
     for i, name in enumerate(names):
         y = first + i * high
         parts.append(text(left - 8, y + high / 2 + 4, name, "end"))

@@ -112,9 +112,9 @@ def covering(bounds: Ends, values: Floats, errors: Floats) -> Ends:
     values = np.clip(values, 0.0, 1.0)
     lower, upper = np.minimum(bounds.lower, values), np.maximum(bounds.upper, values)
     missing = np.where(np.isfinite(errors), np.minimum(errors, 1.0), 0.0) - (upper - lower)
-    narrow = missing > 0
-    start = np.clip(lower - missing / 2, 0.0, np.maximum(1 - (upper - lower + missing), 0.0))
-    end = np.minimum(start + (upper - lower + missing), 1.0)
+    narrow, width = missing > 0, upper - lower + missing
+    start = np.clip(lower - missing / 2, 0.0, np.maximum(1 - width, 0.0))
+    end = np.minimum(start + width, 1.0)
     return Ends(
         np.where(narrow, np.minimum(start, lower), lower), np.where(narrow, np.maximum(end, upper), upper)
     )

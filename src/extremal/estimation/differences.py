@@ -104,8 +104,7 @@ def _errors(one: Estimate, other: Estimate, shared: Floats | None) -> tuple[Floa
 def _difference_bounds(one: Estimate, other: Estimate, targets: Floats, error: float) -> Ends:
     """A fifth of each error for the variances of both, the rest for the two sides."""
     z = normal_quantile(error / 2 / BENTKUS)
-    low, high = np.zeros(len(targets)), np.zeros(len(targets))
-    total, most_down, most_up = np.zeros(len(targets)), np.zeros(len(targets)), np.zeros(len(targets))
+    low, high, total, most_down, most_up = np.zeros((5, len(targets)))
     everyone = float(one.reports + other.reports)
     for e, sign in ((one, 1.0), (other, -1.0)):
         n = float(e.reports)

@@ -362,11 +362,8 @@ def precision(
             parameter="epsilons",
             given=len(levels),
         )
-    rows = []
-    for epsilon in levels:
-        found = designed(prior, check_epsilon(epsilon))
-        rows.append(_root_mean_square(found.mechanism.matrix, prior.probabilities))
-    rows.append(_root_mean_square(np.eye(prior.size), prior.probabilities))
+    matrices = [designed(prior, check_epsilon(epsilon)).mechanism.matrix for epsilon in levels]
+    rows = [_root_mean_square(P, prior.probabilities) for P in (*matrices, np.eye(prior.size))]
     z = normal_quantile((1 - level) / 2)
     half = z * np.multiply.outer(np.array(rows), 1 / np.sqrt(np.array(counts, dtype=np.float64)))
     return Precision(prior, (*map(float, levels), math.inf), counts, level, half)

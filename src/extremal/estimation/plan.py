@@ -129,7 +129,7 @@ def plan(
                 remedy="e.g. `width=0.05`",
             )
         n = check_people(people, "people")
-        return Plan(expected, matrix, bound, n, 1, level, goal.power, "", made, goal.intervals)
+        return goal.plan(expected, matrix, bound, n, made)
     if people is not None:
         raise OptionError(
             "must be left out where it is asked for, or come with a prior without epsilon",
@@ -138,8 +138,7 @@ def plan(
             remedy="leave out people or the goal",
         )
     needed = goal.people(expected, matrix, channel)
-    said = goal.words(needed, expected)
-    return Plan(expected, matrix, bound, needed, goal.groups, level, goal.power, said, made, goal.intervals)
+    return goal.plan(expected, matrix, bound, needed, made, goal.words(needed))
 
 
 @dataclass(frozen=True)
@@ -158,9 +157,18 @@ class _Goal:
     def count(self) -> int:
         return sum(x is not None for x in (self.width, self.difference, self.coefficient))
 
-    @property
-    def groups(self) -> int:
-        return 2 if self.difference is not None else 1
+    def plan(
+        self,
+        prior: Prior,
+        matrix: Mechanism,
+        epsilon: float | None,
+        people: int,
+        design: Design | None,
+        words: str = "",
+    ) -> Plan:
+        groups = 1 if self.difference is None else 2
+        told = self.confidence, self.power, words, design, self.intervals
+        return Plan(prior, matrix, epsilon, people, groups, *told)
 
     def people(self, prior: Prior, matrix: Mechanism, channel: Channel) -> int:
         if self.count > 1:
@@ -184,7 +192,7 @@ class _Goal:
             raise OptionError("must not be 0", parameter="coefficient", given=0, remedy="e.g. 0.1")
         return max(people_for_coefficient(channel, place, size, work) for place in places)
 
-    def words(self, people: int, prior: Prior) -> str:
+    def words(self, people: int) -> str:
         level = 1 - self.confidence
         which = "any share" if self.answer is None else f"the share of {brief(self.answer)}"
         if self.width is not None:
@@ -285,10 +293,8 @@ def _least_epsilon(prior: Prior, people: Any, goal: _Goal) -> Plan:
             high, best = middle, made
         else:
             low = middle
-    said = goal.words(n, prior).replace("people", f"people and epsilon = {high:.3g}", 1)
-    return Plan(
-        prior, best.mechanism, high, n, goal.groups, goal.confidence, goal.power, said, best, goal.intervals
-    )
+    said = goal.words(n).replace("people", f"people and epsilon = {high:.3g}", 1)
+    return goal.plan(prior, best.mechanism, high, n, best, said)
 
 
 def _check_identified(channel: Channel, places: list[int], labels: Labels) -> None:

@@ -280,16 +280,20 @@ def difference_variance(channel: Channel, place: int, difference: float) -> floa
 
 def people_for_difference(channel: Channel, places: list[int], difference: float, effort: float) -> int:
     """In each group, so that a difference in any one of these answers is found."""
-    found = [difference_variance(channel, place, difference) for place in places]
-    known = [v for v in found if v is not None]
-    if not known:
+    largest = _largest_variance(channel, places, difference)
+    if largest is None:
         raise OptionError(
             "must be smaller than what shares can differ by",
             parameter="difference",
             given=difference,
             remedy="look for a smaller one",
         )
-    return _whole(max(known) * effort / difference / difference)  # the square may be 0
+    return _whole(largest * effort / difference / difference)  # the square may be 0
+
+
+def _largest_variance(channel: Channel, places: list[int], difference: float) -> float | None:
+    found = (difference_variance(channel, place, difference) for place in places)
+    return max((v for v in found if v is not None), default=None)
 
 
 def detectable_difference(channel: Channel, places: list[int], people: float, effort: float) -> float | None:
@@ -297,9 +301,8 @@ def detectable_difference(channel: Channel, places: list[int], people: float, ef
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2
-        variances = [difference_variance(channel, place, middle) for place in places]
-        known = [v for v in variances if v is not None]
-        if known and max(known) * effort / middle**2 <= people:
+        largest = _largest_variance(channel, places, middle)
+        if largest is not None and largest * effort / middle**2 <= people:
             high = middle
         else:
             low = middle

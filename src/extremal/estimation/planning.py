@@ -197,9 +197,8 @@ def expected_error(
     intervals
         "each": each by itself, the default as in `estimate`. "all": all together.
     """
-    matrix, level = _check(prior, mechanism, confidence)
-    n, kind = check_people(n), check_kind(intervals)
-    channel = Channel(matrix.matrix, prior.probabilities)
+    channel, level, kind = _check(prior, mechanism, confidence, intervals)
+    n = check_people(n)
     errors = standard_errors(channel, each_symbol(prior.size), float(n))
     widths = _widths(channel, float(n), 1 - level, kind)
     return ExpectedError(prior.labels, n, level, errors, widths, kind)
@@ -247,10 +246,8 @@ def sample_size(
     intervals
         "each": each by itself, the default as in `estimate`. "all": all together, for every number of reports.
     """
-    matrix, level = _check(prior, mechanism, confidence)
-    kind = check_kind(intervals)
+    channel, level, kind = _check(prior, mechanism, confidence, intervals)
     width = checks.number(width, "width", above=0, below=1, remedy="e.g. 0.05")
-    channel = Channel(matrix.matrix, prior.probabilities)
     known = channel.identified(each_symbol(prior.size))
     if not known.all():
         best = _widths(channel, float(MOST_REPORTS), 1 - level, kind)
@@ -306,16 +303,15 @@ def compare_sample_sizes(
     intervals
         As in `sample_size`.
     """
-    counts: list[int | None] = []
-    for mechanism in (
-        designed(prior, epsilon, utility).mechanism,
-        randomized_response_for_pml(prior, epsilon),
-    ):
+
+    def needed(mechanism: Mechanism) -> int | None:
         try:
-            counts.append(sample_size(prior, mechanism, width, confidence, intervals=intervals))
+            return sample_size(prior, mechanism, width, confidence, intervals=intervals)
         except MechanismError:
-            counts.append(None)
-    optimal, response = counts
+            return None
+
+    optimal = needed(designed(prior, epsilon, utility).mechanism)
+    response = needed(randomized_response_for_pml(prior, epsilon))
     return SampleSizes(float(epsilon), float(width), float(confidence), optimal, response, intervals)
 
 
@@ -392,7 +388,8 @@ def expected_bounds(channel: Channel, targets: Floats, n: float, error: float, k
     return Ends(scaled.values(lower), scaled.values(upper))
 
 
-def _check(prior: Prior, mechanism: Any, confidence: float) -> tuple[Mechanism, float]:
+def _check(prior: Prior, mechanism: Any, confidence: float, intervals: str) -> tuple[Channel, float, str]:
     matrix = as_estimable(mechanism)
     check_match(prior, matrix)
-    return matrix, checks.confidence(confidence)
+    channel = Channel(matrix.matrix, prior.probabilities)
+    return channel, checks.confidence(confidence), check_kind(intervals)

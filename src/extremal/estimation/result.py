@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -155,7 +155,8 @@ class Uncertainty:
         if self.survey is not None:
             covariance = W @ self.survey.covariance @ W.T
         else:
-            covariance = _sampling(W, self._expected_report_shares) / self._reports
+            q = self._expected_report_shares
+            covariance = ((W * q) @ W.T - np.multiply.outer(W @ q, W @ q)) / self._reports
         return np.multiply.outer(spread, spread) * (covariance + np.diag(self._beside(W)))
 
     @one_thread
@@ -232,12 +233,6 @@ class Uncertainty:
             return self._sizes(W)
         student = two_sided_quantile(error, self.survey.degrees)
         return self._sizes(W) * (normal_quantile(error / 2) / student) ** 2
-
-
-def _sampling(W: Floats, q: Floats) -> Floats:
-    """The covariance of weights of one report."""
-    mean = W @ q
-    return (W * q) @ W.T - np.multiply.outer(mean, mean)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -346,23 +341,23 @@ class Estimate(Tabled):
 
         With weights, strata or clusters they are linearised (sandwich) standard errors.
         """
-        return self.uncertainty.standard_errors(each_symbol(len(self.labels)))
+        return self.uncertainty.standard_errors(self._symbols)
 
     @cached_property
     def covariance(self) -> Floats:
         """Of the estimated shares, for those that are identified."""
-        return self.uncertainty.covariance(each_symbol(len(self.labels)))
+        return self.uncertainty.covariance(self._symbols)
 
     @cached_property
     def design_effects(self) -> Floats | None:
         """Variance over that of as many equally weighted people drawn one by one; None without a survey's design."""
-        return self.uncertainty.design_effects(each_symbol(len(self.labels)))
+        return self.uncertainty.design_effects(self._symbols)
 
     @cached_property
     @one_thread
     def identified(self) -> NDArray[np.bool_]:
         """For each symbol, whether the distribution of reports determines its share."""
-        return self.channel.identified(each_symbol(len(self.labels)))
+        return self.channel.identified(self._symbols)
 
     @property
     def indistinguishable(self) -> list[list[Any]]:
@@ -514,7 +509,7 @@ class Estimate(Tabled):
             *self.bounds(targets, 1 - level),
             self.uncertainty.standard_errors(targets),
             self.channel.identified(targets),
-            Promise(level, self.intervals, self.promise.exact, self.promise.weighted),
+            replace(self.promise, confidence=level),
             self.uncertainty.design_effects(targets),
             warning=self.warning,
         )
@@ -586,9 +581,10 @@ class Estimate(Tabled):
 
     def _uncounted(self) -> list[str]:
         """Which stages say nothing in intervals that hold at every look."""
-        symbols = each_symbol(len(self.labels))
         silent = [
-            str(k) for k, stage in enumerate(self.stages, 1) if not stage.channel.identified(symbols).all()
+            str(k)
+            for k, stage in enumerate(self.stages, 1)
+            if not stage.channel.identified(self._symbols).all()
         ]
         if self.intervals != "always" or not silent:
             return []
@@ -601,17 +597,21 @@ class Estimate(Tabled):
         return f"Estimate({len(self.labels)} shares {self._source})"
 
     @property
+    def _symbols(self) -> Floats:
+        return each_symbol(len(self.labels))
+
+    @property
     def _source(self) -> str:
         return source(self.reports, self.method, self.survey, len(self.stages))
 
     @cached_property
     @one_thread
     def _bounds(self) -> Ends:
-        symbols = each_symbol(len(self.labels))
+        symbols = self._symbols
         bounds = self.uncertainty.unit_bounds(symbols, 1 - self.confidence, self.intervals)
         if self.promise.exact:
             bounds = within_simplex(bounds)
-        lower, upper = self.uncertainty.covering(symbols, bounds)
-        lower.setflags(write=False)
-        upper.setflags(write=False)
-        return Ends(lower, upper)
+        found = self.uncertainty.covering(symbols, bounds)
+        for ends in found:
+            ends.setflags(write=False)
+        return found

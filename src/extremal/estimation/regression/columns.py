@@ -90,7 +90,7 @@ class ModelMatrix:
     @classmethod
     def of(cls, terms: Any, frame: Any) -> tuple[ModelMatrix, Floats]:
         """The design that a frame defines, levels and centres included, and its matrix."""
-        found = _materialized(lambda: terms.get_model_matrix(frame, **_HOW))
+        found = _materialized(terms, frame)
         spec = found.model_spec
         names = tuple(map(str, spec.column_names))
         slices = {str(term): part for term, part in spec.term_slices.items()}
@@ -98,8 +98,7 @@ class ModelMatrix:
 
     def matrix(self, frame: Any) -> Floats:
         """The matrix of another frame."""
-        found = _materialized(lambda: self.spec.get_model_matrix(frame, **_HOW))
-        return _numbers(found, self.names)
+        return _numbers(_materialized(self.spec, frame), self.names)
 
     @property
     def categorical(self) -> dict[str, list[Any]]:
@@ -120,17 +119,7 @@ def clear_terms(terms: Any, private: set[str]) -> Any:
     return formulaic.Formula(["1", *rest])
 
 
-def constant(label: Any, labels: Labels, n: int) -> Any:
-    """A column that holds one label of a private column in every row."""
-    return _column(labels, np.full(n, labels.index(label)))
-
-
-def cycled(labels: Labels, n: int) -> Any:
-    """A column that holds the labels of a private column in turn."""
-    return _column(labels, np.resize(np.arange(len(labels)), n))
-
-
-def _column(labels: Labels, places: Ints) -> Any:
+def labelled(labels: Labels, places: Ints) -> Any:
     """Labels of a private column inside of a design: numbers stay numbers, others are categories."""
     import pandas as pd
 
@@ -148,11 +137,11 @@ def _formulaic() -> Any:
     return formulaic
 
 
-def _materialized(make: Any) -> Any:
+def _materialized(terms: Any, frame: Any) -> Any:
     formulaic = _formulaic()
     try:
         with np.errstate(all="ignore"):
-            return make()
+            return terms.get_model_matrix(frame, **_HOW)
     except (formulaic.errors.FormulaicError, TypeError, ValueError, NameError) as error:
         raise OptionError(f"the formula cannot be evaluated: {_one_line(error)}") from None
 
@@ -241,10 +230,12 @@ def _plain(column: Any) -> Any:
     import narwhals as nw
     import pandas as pd
 
-    if isinstance(column, pd.Series | pd.Categorical):
-        return column.array if isinstance(column, pd.Series) else column
-    if isinstance(column, list | tuple | np.ndarray):
-        return np.asarray(column) if not isinstance(column, list | tuple) else list(column)
+    if isinstance(column, pd.Series):
+        return column.array
+    if isinstance(column, pd.Categorical):
+        return column
+    if isinstance(column, list | tuple):
+        return list(column)
     try:
         series = nw.from_native(column, series_only=True, allow_series=True)
     except TypeError:

@@ -278,14 +278,9 @@ def likelihood_ratio(result: Regression, other: Regression | str) -> Test:
 
 def _check_nested(result: Regression, other: Regression) -> None:
     """Refuse models that are not nested, as far as rows, columns and the model tell."""
-    same = (
-        other.rows == result.rows
-        and other.model == result.model
-        and other.answers == result.answers
-        and other.private == result.private
-        and other.errors == result.errors
-        and np.isclose(other.assembly.total, result.assembly.total)
-    )
+    alike = ("rows", "model", "answers", "private", "errors")
+    same = all(getattr(other, name) == getattr(result, name) for name in alike)
+    same = same and bool(np.isclose(other.assembly.total, result.assembly.total))
     if not same or len(other.coefficients) >= len(result.coefficients):
         raise OptionError(
             "the other model must be nested in this one: the same rows, model and mechanism, fewer terms",

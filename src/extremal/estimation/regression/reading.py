@@ -29,7 +29,7 @@ from ..counts import reference_prior
 from ..estimate import check_same_answers, named_pair, stacked
 from ..sample import check_weights
 from . import columns, families
-from .columns import ModelMatrix, Parsed, constant, cycled, parse
+from .columns import ModelMatrix, Parsed, labelled, parse
 from .families import Family, Gaussian
 from .likelihood import Emissions
 
@@ -135,8 +135,8 @@ class Combinations:
 
     def filled(self, frame: Any, labels: Sequence[Any]) -> Any:
         """The frame with one label of each private predictor in every row."""
-        chosen = zip(self.each.items(), labels, strict=True)
-        return frame.assign(**{name: constant(label, known, len(frame)) for (name, known), label in chosen})
+        n, chosen = len(frame), zip(self.each.items(), labels, strict=True)
+        return frame.assign(**{name: labelled(all_, np.full(n, all_.index(x))) for (name, all_), x in chosen})
 
     def own(self, private: PrivateColumns) -> list[int]:
         """Which of the columns are predictors."""
@@ -339,7 +339,8 @@ def read_designs(
 ) -> tuple[ModelMatrix, tuple[Floats, ...]]:
     """The design, and its matrix for each combination of private predictors."""
     # Every label occurs, so that the design knows all of them.
-    cycles = {name: cycled(labels, len(frame)) for name, labels in combinations.each.items()}
+    n = len(frame)
+    cycles = {x: labelled(each, np.resize(np.arange(len(each)), n)) for x, each in combinations.each.items()}
     design, X = ModelMatrix.of(parsed.terms, frame.assign(**cycles))
     if not combinations.names:
         return design, (X,)

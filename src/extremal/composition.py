@@ -3,18 +3,16 @@
 from .auditing.composition import (
     Composition,
     PerRelease,
-    Transcript,
-    adaptive,
     added_with_ldp,
     compose_releases,
     epsilon_per_release,
     joint_release,
     leakage_limit,
-    posterior,
     releases_within,
     repeat_release,
 )
 from .auditing.joint import audit_columns
+from .auditing.transcript import Transcript, adaptive, posterior
 
 __all__ = [
     "Composition",

@@ -240,7 +240,7 @@ def _reports(
     missing, sample = reports.missing or "refuse", people.sample()
     if not groups and sample is None:
         return report_counts(source, chosen, certified, reports, missing)
-    from extremal.estimation.sample import read_table
+    from extremal.estimation.named_columns import read_table
     from extremal.release.files.source import only_column, open_data
 
     check_columns(chosen, certified)

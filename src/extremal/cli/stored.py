@@ -14,8 +14,8 @@ from .output import Facts, progress
 if TYPE_CHECKING:
     from extremal.collection.published import Part
     from extremal.collection.store import StoredReports
-    from extremal.estimation.differences import EqualityTest
-    from extremal.estimation.sample import NamedColumns
+    from extremal.estimation.equality import EqualityTest
+    from extremal.estimation.named_columns import NamedColumns
 
 MOST_SHOWN = 50  # answers of a list, if nobody says
 WAITING = (
@@ -166,7 +166,7 @@ def _estimated(
 ) -> ColumnEstimated:
     from extremal.collection.published import mechanisms_of
     from extremal.collection.results import tables
-    from extremal.estimation.sample import store_table
+    from extremal.estimation.named_columns import store_table
 
     if part.hides and beside.by:
         raise OptionError(

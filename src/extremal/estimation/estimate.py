@@ -24,20 +24,10 @@ from .counts import ReportCounts, count_reports, reference_prior
 from .grouped import GroupedEstimate
 from .intervals import MOST_COUNTED
 from .likelihood import maximize
+from .named_columns import NamedColumns, codes_of, design_of, groups_of, joined, table_of
 from .promise import EVERY, check_kind
 from .result import Estimate
-from .sample import (
-    NamedColumns,
-    SampleDesign,
-    WeightedReports,
-    check_sample,
-    codes_of,
-    design_of,
-    groups_of,
-    joined,
-    survey_totals,
-    table_of,
-)
+from .sample import SampleDesign, WeightedReports, check_sample, survey_totals
 
 METHODS = ("maximum-likelihood", "inverse", "map")
 

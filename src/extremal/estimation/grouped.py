@@ -16,7 +16,8 @@ from ..errors import ValuesError
 from ..model.labels import Labels
 from .contrasts import each_symbol
 from .counts import place_finder
-from .differences import EqualityTest, difference, equality_test
+from .differences import difference
+from .equality import EqualityTest, equality_test
 from .interval_table import FIGURES, IntervalTable, Tabled, source
 from .promise import Promise
 from .result import Estimate

@@ -317,16 +317,18 @@ def envelope(found: Envelope, epsilon: float, width: int = WIDTH) -> str:
         anchor = "start" if share == RAREST else "end" if share == 1 else "middle"
         parts += [line(x(share), top, x(share), bottom, GRID), text(x(share), bottom + 16, name, anchor)]
     for tick in ticks(1.0, high):
-        parts += [
-            line(left, y(tick), right, y(tick), GRID),
-            text(left - 6, y(tick) + 4, f"× {tick:g}", "end"),
-        ]
+        parts += _level(left, right, y(tick), f"× {tick:g}")
     raised = [min(math.exp(found(float(share))), high) for share in grid]
     parts.append(line(left, y(high), right, y(high), VERMILION, 1.5, "5 3"))
     parts.append(text(left + 6, y(high) - 7, f"no report gives more than × {factor(epsilon)}", "start"))
     parts.append(path([(x(float(s)), y(f)) for s, f in zip(grid, raised, strict=True)], BLUE))
     parts.append(text((left + right) / 2, bottom + 36, "the most telling reports, of all that come in"))
     return picture(width, bottom + 44, "factor on the chance of an answer, by share of reports", parts)
+
+
+def _level(left: float, right: float, y: float, name: str) -> list[str]:
+    """A grid line across, with its name before it."""
+    return [line(left, y, right, y, GRID), text(left - 6, y + 4, name, "end")]
 
 
 def curve(tradeoff: Tradeoff, epsilon: float | None = None, width: int = WIDTH) -> str:
@@ -353,7 +355,7 @@ def curve(tradeoff: Tradeoff, epsilon: float | None = None, width: int = WIDTH) 
             reached = at
     heights, place = _heights(tradeoff, top, bottom)
     for height, name in heights:
-        parts += [line(left, height, right, height, GRID), text(left - 6, height + 4, name, "end")]
+        parts += _level(left, right, height, name)
     for _, color, dash, values in looks:
         shown = [
             (x(a), place(b)) for a, b in zip(e.tolist(), values.tolist(), strict=True) if place(b) >= top - 1

@@ -71,7 +71,7 @@ def target_intervals(
     scaled = Scaled.of(targets)
     contrasts = weighed(channel, float(counts.sum()), scaled.unit, error, together)
     found = contrast_intervals(contrasts, counts, error, together)
-    return Ends(scaled.values(found.lower), scaled.values(found.upper))
+    return Ends(*map(scaled.values, found))
 
 
 @one_thread
@@ -400,22 +400,23 @@ def lower_limit(k: Any, n: Any, alpha: Any) -> Floats:
 
     Counts that are expected need not be whole: between whole numbers the limit grows with k.
     """
-    from scipy.special import betainc, betaincinv
-
-    k, n, alpha = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (k, n, alpha)))
-    some = np.where(k > 0, k, 1.0)
-    p = betaincinv(some, n - some + 1, alpha)
-    return np.where(k > 0, _mended(p, alpha, some, n - some + 1, betainc, rising=True), 0.0)
+    return _limit(k, n, alpha, rising=True)
 
 
 def upper_limit(k: Any, n: Any, alpha: Any) -> Floats:
     """The p with P[Bin(n, p) <= k] = alpha, 1 for k = n; the true p is above it at most so often."""
-    from scipy.special import betaincc, betainccinv
+    return _limit(k, n, alpha, rising=False)
+
+
+def _limit(k: Any, n: Any, alpha: Any, rising: bool) -> Floats:
+    from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
     k, n, alpha = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (k, n, alpha)))
-    some = np.where(k < n, k, 0.0)
-    p = betainccinv(some + 1, n - some, alpha)
-    return np.where(k < n, _mended(p, alpha, some + 1, n - some, betaincc, rising=False), 1.0)
+    inside = k > 0 if rising else k < n
+    some = np.where(inside, k, float(rising))
+    a, b = (some, n - some + 1) if rising else (some + 1, n - some)
+    tail, inverse = (betainc, betaincinv) if rising else (betaincc, betainccinv)
+    return np.where(inside, _mended(inverse(a, b, alpha), alpha, a, b, tail, rising), float(not rising))
 
 
 def _mended(

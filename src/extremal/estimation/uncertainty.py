@@ -46,7 +46,7 @@ class Uncertainty:
         """Intervals of a kind for targets: each holds its estimate, and is no narrower than its standard error."""
         scaled = Scaled.of(targets)
         found = self.covering(scaled.unit, self.unit_bounds(scaled.unit, error, kind))
-        return Ends(scaled.values(found.lower), scaled.values(found.upper))
+        return Ends(*map(scaled.values, found))
 
     def covering(self, unit: Floats, bounds: Ends) -> Ends:
         """Intervals of targets from 0 to 1 that hold their estimates, and are no narrower than the standard errors."""

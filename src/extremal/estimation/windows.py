@@ -151,16 +151,14 @@ class Reports(NamedTuple):
                 yield rows, first + self.starts[rows, None]
 
 
-class Range(NamedTuple):
-    """What numbers from 0 on can be at most, and what their mean can be."""
-
-    most: float
-    least_mean: float
-    largest_mean: float
-
-
 def sample_mean(
-    values: Floats, times: Ints, within: Range, error: float, least_variance: float
+    values: Floats,
+    times: Ints,
+    most: float,
+    least: float,
+    largest: float,
+    error: float,
+    least_variance: float,
 ) -> tuple[float, ...]:
     """Mean, standard error and interval of numbers that came so often; it misses with chance about `error`.
 
@@ -169,24 +167,17 @@ def sample_mean(
     n = float(times.sum())
     mean = float(values @ times) / n
     variance = float((values - mean) ** 2 @ times) / max(n - 1, 1)
-    center = min(max(mean, within.least_mean), within.largest_mean)
+    center = min(max(mean, least), largest)
     if variance > 0 and float(pulls(values[None], times / n)[0][0]) * n >= FEW:
         away = normal_quantile(error / 2) * math.sqrt(variance / n)
         return mean, math.sqrt(variance / n), center - away, center + away
-    spread = _spread(values, times, mean, within, VARIANCE_SHARE * error)
+    middle = (least + largest) / 2
+    top = max(middle, most - middle) ** 2
+    second = np.array([(values - middle) ** 2 @ times / n / top])
+    second = chernoff_above(second, math.log(1 / (VARIANCE_SHARE * error)) / n) * top
+    spread = Spread(*(np.array([x]) for x in (mean, 0.0, most, least, largest, middle, second[0])))
     upper, lower = side_of(spread.both_ways(), n, (1 - VARIANCE_SHARE) * error / 2) * (1.0, -1.0)
     return mean, math.sqrt(max(variance, least_variance) / n), float(lower), float(upper)
-
-
-def _spread(values: Floats, times: Ints, mean: float, within: Range, error: float) -> Spread:
-    n, middle = float(times.sum()), (within.least_mean + within.largest_mean) / 2
-    top = max(middle, within.most - middle) ** 2
-    second = (values - middle) ** 2 @ times / n / top
-    bound = chernoff_above(np.array([second]), math.log(1 / error) / n) * top
-    mean_, low, high, least, largest, center = (
-        np.array([x]) for x in (mean, 0.0, within.most, within.least_mean, within.largest_mean, middle)
-    )
-    return Spread(mean_, low, high, least, largest, center, bound)
 
 
 @one_thread
@@ -310,8 +301,10 @@ def estimate_window_groups(
         # A group of size g is held `other` g times on average if its share is 0, own - other more if it is 1.
         none = (member.sum() + part * unused) * other
         most = min(float(member.sum()), size) + part * min(unused, size)
-        within = Range(most, none, none + own - other)
-        mean, errors[k], low, high = sample_mean(held_by, times, within, 1 - level, other * (1 - other))
+        largest = none + own - other
+        mean, errors[k], low, high = sample_mean(
+            held_by, times, most, none, largest, 1 - level, other * (1 - other)
+        )
         means[k], lower[k], upper[k] = (x - none for x in (mean, low, high))
     means, errors, lower, upper = (x / (own - other) for x in (means, errors, lower, upper))
     bounds = covering(Ends(np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)), means, errors)

@@ -8,7 +8,7 @@ from benchmarks import reading
     ("case", "most"),
     [
         ("shares of 3", 16),
-        ("shares of 300", 20),
+        pytest.param("shares of 300", 20, marks=pytest.mark.slow),
         ("shares over a set", 20),
         ("mutual information of 3", 16),
         ("mutual information of 20", 19),

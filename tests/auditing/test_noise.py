@@ -152,7 +152,7 @@ def test_what_makes_no_sense_is_refused(make, message):
 
 @pytest.mark.parametrize("outside", ["clamp", "resample"])
 @pytest.mark.parametrize("make", [ex.noise.gaussian, ex.noise.laplace])
-@pytest.mark.parametrize("far", [40.0, 200.0, 3e4])
+@pytest.mark.parametrize("far", [40.0, pytest.param(200.0, marks=pytest.mark.slow), 3e4])
 def test_bounds_that_hardly_any_report_passes_are_audited(make, outside, far):
     """The rarer end tells the two values apart by P(noise <= -far) / P(noise <= -far - 1), or nearly for certain."""
     audit = ex.noise.audit(ex.Prior({0: 0.5, 1: 0.5}), make(1.0, (-far, far), outside))

@@ -1,4 +1,7 @@
-"""What must hold on a respondent's device, in Chromium, Firefox and WebKit; long walks are in Chromium alone."""
+"""What must hold on a respondent's device, in Chromium, Firefox and WebKit; long walks are in Chromium alone.
+
+The quick tests look at the same in Chromium: test_form.py, test_routes.py, test_draws.py and test_looks.py.
+"""
 
 import hashlib
 import json
@@ -23,6 +26,7 @@ from tests.support.survey_site import (
 )
 from tests.support.webdriver import EACH, opened, until
 
+pytestmark = pytest.mark.slow
 VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text(encoding="utf-8"))
 WORD = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverleihungsurkunde"
 ARABIC = "نعم، مرة واحدة على الأقل"

@@ -55,7 +55,14 @@ def many_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-@pytest.mark.parametrize("what", ["nothing", "head", "body", "behind a proxy", "no answer is read"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "nothing",
+        "body",
+        *(pytest.param(x, marks=pytest.mark.slow) for x in ("head", "behind a proxy", "no answer is read")),
+    ],
+)
 def test_2100_requests_that_do_not_end_keep_nobody_out(what, tmp_path, many_files):
     begin = {"nothing": b"", "head": HEAD}.get(what, HEAD + b"Content-Length: 300\r\n\r\n{")
     if what == "no answer is read":

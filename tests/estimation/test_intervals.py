@@ -194,11 +194,11 @@ def test_simultaneous_intervals_cover_the_truth(name, n):
 
 def many(name):
     """Collections to simulate: fewer where each takes forty linear programs. There, a level of 0.85 would show."""
-    return 300 if name == "designed, twenty symbols" else 1000
+    return 300 if name == "designed, twenty symbols" else 600
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [100, 1000, 10_000, 1_000_000])
+@pytest.mark.parametrize("n", [100, 10_000, 1_000_000])
 @pytest.mark.parametrize("name", CASES)
 def test_simultaneous_intervals_cover_the_truth_in_many_collections(name, n):
     missed = misses(name, n, many(name), seed=2)
@@ -254,8 +254,8 @@ def test_intervals_of_differences_cover_and_are_narrower_than_differences_of_int
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [(100, 100), (400, 9000), (10**6, 10**5)])
-def test_intervals_of_differences_cover_in_a_thousand_pairs_of_collections(n):
-    assert difference_misses(1000, 4, n) <= allowed(1000)
+def test_intervals_of_differences_cover_in_many_pairs_of_collections(n):
+    assert difference_misses(600, 4, n) <= allowed(600)
 
 
 def test_identified_intervals_are_at_most_a_fifth_wider_than_normal_ones():

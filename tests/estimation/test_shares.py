@@ -1,6 +1,7 @@
 """One word, one meaning: shares are estimates of answers, report_shares are what reports show."""
 
 import ast
+import functools
 import inspect
 import json
 from importlib import import_module
@@ -19,12 +20,15 @@ RAW, TRUE = [0.6, 0.4], [0.7, 0.3]
 SOURCE = Path(ex.__file__).parent
 
 
+@functools.cache
 def public_classes():
     """Every class of the library, by its file and name."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                yield path, node
+    return [
+        (path, node)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
 
 
 def names_of(node):

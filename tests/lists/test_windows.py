@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import extremal as ex
-from extremal._common.json import LARGEST_TEXT
 from extremal.certification.integers import TOTAL
 from extremal.draw.order import OrderWarning
 from extremal.errors import (
@@ -29,6 +28,7 @@ from extremal.errors import (
 from extremal.estimation import windows as counting
 from extremal.lists import steps as leakage
 from extremal.lists import steps as theory
+from extremal.lists import windows as packing
 from extremal.lists.steps import Choice, Cosets, Progressions, next_prime
 from extremal.lists.windows import _proved, draw_places, reports_of
 from extremal.randomness import SeededWords
@@ -241,7 +241,7 @@ def test_a_file_says_all_and_is_proved_anew(tmp_path):
         ex.large.Windows(None, 5, 0.1, 5, 1, TOTAL // 2, TOTAL // 8, 4)
 
 
-def test_labels_need_no_prior(tmp_path):
+def test_labels_need_no_prior(tmp_path, monkeypatch):
     towns = ["Łódź", "مكة", "O'Fallon", 7, ("a", 1), "\u2028"]
     w = ex.large.windows(towns, 1.0)
     assert w.labels == tuple(towns)
@@ -252,7 +252,8 @@ def test_labels_need_no_prior(tmp_path):
     assert (y == ex.large.windows(6, 1.0).privatize(list(range(6)) * 300, source=SeededWords(1))).all()
     assert ex.large.estimate(w, y, ["مكة"]).estimates[0] == ex.large.estimate(w, y).estimates[1]
     document = json.loads(w.to_json())
-    bomb = base64.b64encode(zlib.compress(b" " * (LARGEST_TEXT + 1))).decode()
+    monkeypatch.setattr(packing, "LARGEST_TEXT", 1 << 16)  # as if these were 268 million characters
+    bomb = base64.b64encode(zlib.compress(b" " * (packing.LARGEST_TEXT + 1))).decode()
     for labels in (towns[:4], None, document["labels"][:-8], document["labels"] + "AAAA", "é", bomb, 1):
         with pytest.raises(FormatError):
             ex.large.Windows.from_json(json.dumps(document | {"labels": labels}))

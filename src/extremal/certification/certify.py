@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from .._common.threads import one_thread
 from ..errors import CertificationError, MechanismError, SizeError
 from ..model.blocks import BlockMechanism
+from ..model.designed import Designed
 from ..model.leakage import RULED_OUT, check_protected, pml
-from ..model.levels import MaximalLeakage, Notion, check_epsilon
+from ..model.levels import MaximalLeakage, check_epsilon
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.purpose import AnyDesign
 from . import file as mechanism_file
 from .certified import Certified, no_mechanism, too_leaky
 from .integers import exact_masses, largest_exact_lift
@@ -24,23 +22,6 @@ from .weights import candidates
 # A matrix of doubles exceeds the level it was designed for by rounding: 1e-12 where rows are a little off 1.
 # More than this is not rounding and is refused.
 ROUNDING = 1e-9
-
-
-class Designed(Protocol):
-    """What a design says of itself; certification imports nothing of the optimization."""
-
-    @property
-    def prior(self) -> Prior: ...
-    @property
-    def prior_set(self) -> PriorSet | None: ...
-    @property
-    def made(self) -> object: ...
-    @property
-    def mechanism(self) -> Mechanism: ...
-    @property
-    def epsilon(self) -> float: ...
-    @property
-    def notion(self) -> Notion: ...
 
 
 @one_thread
@@ -98,7 +79,7 @@ def certify(
     edge of a privacy region or less than a millionth below it, such entries stay, or arise; an audit counts their
     answers as ruled out.
     """
-    if not isinstance(prior, Prior | PriorSet) and isinstance(prior, AnyDesign):
+    if not isinstance(prior, Prior | PriorSet) and isinstance(prior, Designed):
         return _of_design(prior, mechanism, epsilon, allow_true_answers)
     if mechanism is None or epsilon is None or not isinstance(prior, Prior | PriorSet):
         raise MechanismError(

@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 import numpy as np
 
 from .._common.threads import one_thread
 from ..errors import MechanismError, OptionError
 from ..model.blocks import BlockMechanism
+from ..model.designed import Designed
 from ..model.levels import LIP, PML, Notion, check_epsilon
 from ..model.mechanism import Mechanism, check_match
 from ..model.prior import check_prior
 from ..model.prior_set import PriorSet
-from ..model.purpose import AnyDesign, Purpose, shares
+from ..model.purpose import Purpose, shares
 from ..model.utility import (
     ExpectedGain,
     FInformation,
@@ -33,25 +33,15 @@ from ..model.utility import (
     mutual_information,
     total_variation,
 )
-from .certify import Designed
-from .claim import EXACT, Check, Claimed, check_claim, leakage_over, number
+from .claim import EXACT, Check, check_claim, leakage_over, number
 from .quadratic import check_quadratic
 
 NAMED = {u.name: u for u in (mutual_information, total_variation, chi_squared, hellinger, jensen_shannon)}
 POWERS = {shares.name: 0.0, shares.relative.name: -2.0}  # of the prior: how a purpose weighs errors
 
 
-class CheckedDesign(Claimed, Designed, Protocol):
-    """A claim with everything it is about: what `design` returns."""
-
-    @property
-    def utility(self) -> Utility | Purpose: ...
-    @property
-    def proven(self) -> bool: ...
-
-
 @one_thread
-def check_design(design: CheckedDesign) -> Check:
+def check_design(design: Designed) -> Check:
     """Whether a design keeps epsilon, has the value it claims, and its upper bound holds: verified without the solver.
 
     Shares no code with the solver. An infinite upper bound claims nothing: nothing is proved then, but the design is
@@ -90,7 +80,7 @@ def check_design(design: CheckedDesign) -> Check:
     Not checked is what says how the design was found (`method`, `stats`), and what only a sample can show: how sure it
     is that a set of priors holds the true one.
     """
-    if not isinstance(design, AnyDesign):
+    if not isinstance(design, Designed):
         raise MechanismError(
             "must be what design() returns",
             parameter="design",
@@ -109,7 +99,7 @@ def check_design(design: CheckedDesign) -> Check:
     return replace(found, problems=(*found.problems, *_contradictions(design)))
 
 
-def _kind(design: CheckedDesign) -> tuple[str, str, str]:
+def _kind(design: Designed) -> tuple[str, str, str]:
     """What a design is for, its notion, and its priors; refused where it states what is none of its kinds."""
     prior, utility = check_prior(design.prior), design.utility
     priors: object = design.prior_set  # whatever somebody put there
@@ -138,7 +128,7 @@ def _notion(notion: object) -> str:
     return f"the notion {notion!r}"[:60]
 
 
-def _contradictions(design: CheckedDesign) -> list[str]:
+def _contradictions(design: Designed) -> list[str]:
     """What a design says that is false whatever its proof shows."""
     problems = []
     utility, name = design.utility, str(design.utility.name)
@@ -157,7 +147,7 @@ def _contradictions(design: CheckedDesign) -> list[str]:
     return problems
 
 
-def _check_utility(design: CheckedDesign) -> Check:
+def _check_utility(design: Designed) -> Check:
     """A dual vector bounds the utility, over lift vectors of the prior or of the set."""
     utility, made = design.utility, design.made
     assert isinstance(utility, Utility)  # which makes it one of its kind
@@ -172,7 +162,7 @@ def _check_utility(design: CheckedDesign) -> Check:
     )
 
 
-def _check_purpose(design: CheckedDesign) -> Check:
+def _check_purpose(design: Designed) -> Check:
     """Weights and prices bound the efficiency, for shares and whatever else is estimated."""
     prior, mechanism, purpose = design.prior, design.mechanism, design.utility
     assert isinstance(purpose, Purpose)  # which makes it one of its kind
@@ -197,7 +187,7 @@ def _check_purpose(design: CheckedDesign) -> Check:
     return replace(found, leakage=leakage, proved=proved, problems=tuple(problems))
 
 
-PROOFS: dict[tuple[str, str, str], Callable[[CheckedDesign], Check]] = {
+PROOFS: dict[tuple[str, str, str], Callable[[Designed], Check]] = {
     ("utility", "PML", "one prior"): _check_utility,
     ("utility", "PML", "a set of priors"): _check_utility,
     ("utility", "LIP", "one prior"): _check_utility,

@@ -23,37 +23,23 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 import numpy as np
 
 from .._common.types import Floats
 from ..errors import MechanismError
 from ..model.blocks import BlockMechanism
+from ..model.designed import Designed
 from ..model.leakage import epsilon_pml, lift
 from ..model.mechanism import Mechanism
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.purpose import Proof
 from ..model.utility import FInformation, Utility
 from .bounds import Bound, bound_over_set, raised, upper_bound
 from .separable import ULP
 
 EXACT = 1e-12  # what row sums may be off by; of itself, what epsilon and a lower bound on lifts may be
 RELATIVE = 1e-9  # of itself, what a value or a bound may be off by
-
-
-class Claimed(Protocol):
-    """What a design claims: the mechanism has this value, no other exceeds the bound, the dual vector proves it."""
-
-    @property
-    def mechanism(self) -> Mechanism: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def upper_bound(self) -> float: ...
-    @property
-    def proof(self) -> Proof | None: ...
 
 
 @dataclass(frozen=True)
@@ -127,7 +113,7 @@ def check_claim(
     prior: Prior,
     epsilon: float,
     utility: Utility,
-    design: Claimed,
+    design: Designed,
     *,
     lower_lift: float = 0.0,
     priors: PriorSet | None = None,
@@ -141,7 +127,11 @@ def check_claim(
     """
     utility.columns(prior, np.ones((prior.size, 1)))  # refuses a utility that does not fit the prior
     problems: list[str] = []
-    measured = _matrix(prior, utility, design, blocks)
+    if blocks is not None and isinstance(utility, FInformation) and blocks.inputs == prior.labels:
+        # Blocks leak what their symbols do, and are worth the same.
+        measured = blocks.blocks.merged(prior), blocks.between
+    else:
+        measured = prior, design.mechanism
     row_error, leakage, value, noise = _measured(epsilon, utility, *measured, lower_lift, problems)
     if priors is not None and not math.isnan(leakage):
         leakage = leakage_over(priors, epsilon, design.mechanism, problems)
@@ -180,15 +170,6 @@ def leakage_over(priors: PriorSet, epsilon: float, mechanism: Mechanism, problem
     if not leakage <= epsilon + EXACT:
         problems.append(f"leakage over the set of priors is {leakage:.15g}, above epsilon")
     return leakage
-
-
-def _matrix(
-    prior: Prior, utility: Utility, design: Claimed, blocks: BlockMechanism | None
-) -> tuple[Prior, Mechanism]:
-    """The mechanism with its prior; of one in blocks that of the blocks, where it leaks and is worth the same."""
-    if blocks is not None and isinstance(utility, FInformation) and blocks.inputs == prior.labels:
-        return blocks.blocks.merged(prior), blocks.between
-    return prior, design.mechanism
 
 
 def _measured(

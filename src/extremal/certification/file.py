@@ -82,14 +82,23 @@ def encode(made: Certified) -> Document:
         "bits": made.bits,
         "inputs": [encode_label(label) for label in made.inputs],
         "prior": decimals(made.prior.probabilities.tolist()),
-        "prior_set": None if made.prior_set is None else _encode_set(made.prior_set),
+        "prior_set": None,
         "outputs": [encode_label(label) for label in made.outputs],
         "weights": [_encode_column(runs) for runs in column_runs(made.weights)],
     }
     if made.blocks is not None:
         document[BLOCKS] = _encode_blocks(made.blocks)
-    if made.prior_set is not None and made.prior_set.evidence is not None:
-        document[EVIDENCE] = encode_evidence(made.prior_set.evidence)
+    if (priors := made.prior_set) is not None:
+        document["prior_set"] = {
+            "center": decimals(priors.center),
+            "lower": decimals(priors.lower),
+            "upper": decimals(priors.upper),
+            "radius": decimal(priors.radius),
+            "confidence": decimal(priors.confidence),
+            WORDS: priors.note or priors.description,
+        }
+        if priors.evidence is not None:
+            document[EVIDENCE] = encode_evidence(priors.evidence)
     return document
 
 
@@ -254,17 +263,6 @@ def _decode_blocks(groups: list[object], n: int) -> NDArray[np.uint32]:
     if (blocks == len(groups)).any():
         raise ValueError("every input must be in a block")
     return blocks
-
-
-def _encode_set(priors: PriorSet) -> Document:
-    return {
-        "center": decimals(priors.center),
-        "lower": decimals(priors.lower),
-        "upper": decimals(priors.upper),
-        "radius": decimal(priors.radius),
-        "confidence": decimal(priors.confidence),
-        WORDS: priors.note or priors.description,
-    }
 
 
 def _decode_set(value: object, nominal: Prior, evidence: Evidence | None) -> PriorSet:

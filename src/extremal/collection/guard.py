@@ -152,8 +152,13 @@ class Limits:
     def check(self, address: str | None) -> None:
         """Refuse what is too much."""
         busy = Refusal(429, "Too many reports at once. Please try again in a minute.")
-        if address is not None and address not in self.proxies and not self._client(address).take():
-            raise busy
+        if address is not None and address not in self.proxies:
+            self.forget()
+            name = hashlib.blake2b(neighbourhood(address).encode(), key=self._key, digest_size=8).digest()
+            client = self._clients.pop(name, None) or Bucket(self.burst, self.rate, self.clock)
+            self._clients[name] = client
+            if not client.take():
+                raise busy
         if not self.everybody.take():
             raise busy
 
@@ -165,13 +170,6 @@ class Limits:
             if self._clients[first].at > since and len(self._clients) < MOST_CLIENTS:
                 break
             del self._clients[first]
-
-    def _client(self, address: str) -> Bucket:
-        self.forget()
-        name = hashlib.blake2b(neighbourhood(address).encode(), key=self._key, digest_size=8).digest()
-        known = self._clients.pop(name, None)
-        self._clients[name] = known or Bucket(self.burst, self.rate, self.clock)
-        return self._clients[name]
 
 
 def parse_submission(surveys: Mapping[str, Published], body: bytes) -> Submission:

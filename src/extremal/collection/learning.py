@@ -19,7 +19,7 @@ before it. Stages are gone through with the reports that are expected for these 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -40,7 +40,7 @@ from ..model.report_sums import within
 from ..optimization.design import designed
 from .designs import Progress, purpose_of
 from .published import Asked, Learn, Published
-from .results import MOST_PEOPLE, needed, targets_of
+from .results import MOST_PEOPLE, least, needed, targets_of
 from .store import FIRST, FIVE, Store
 
 Pairs = Sequence[tuple[Certified, Any]]
@@ -291,21 +291,12 @@ def _case(published: Published, question: Asked, words: str, prior: Prior, used:
     if published.width is not None:
         goal = published.width, published.confidence, published.intervals
         without = needed(question, *goal, (used[0].mechanism, prior))
-        with_it = _least(lambda number: needed(question, *goal, (asked(number), prior)))
+        with_it = least(
+            lambda number: (needed(question, *goal, (asked(number), prior)) or MOST_PEOPLE) <= number,
+            0.0,
+            1024.0,
+        )
     return Case(question.name, words, errors[0] / errors[1], without, with_it)
-
-
-def _least(takes: Callable[[int], int | None]) -> int | None:
-    """A number of people that is enough where one a hundredth smaller is not: what so many answer by takes no more."""
-    low, high = 1, 1024
-    while (takes(high) or MOST_PEOPLE) > high:
-        low, high = high, 2 * high
-        if high > MOST_PEOPLE:
-            return None
-    while high - low > max(1, high // 100):
-        middle = (low + high) // 2
-        low, high = (low, middle) if (takes(middle) or MOST_PEOPLE) <= middle else (middle, high)
-    return high
 
 
 def _expected(certified: Certified, prior: Prior, people: int, forged: int) -> dict[Any, int]:

@@ -7,7 +7,7 @@ joint prior: the mechanism from whole records to all reports, evaluated outcome 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import reduce
 from operator import mul
@@ -31,6 +31,10 @@ from .wordings import fill, meets
 LARGEST = 1 << 24  # entries of the joint mechanism
 CERTAIN = 20  # a guess that gets so many times as likely to be right may be all but certain
 NOT_PRIVATE = "No question is private: every answer is sent as it is."
+CLEAR = (
+    "{open}: asked in the clear. If these answers depend on the private ones ({private}), they reveal something about "
+    "them that is not counted here. Add a cross table under [joint] to compute it."
+)
 INDEPENDENT = (
     "items are taken to be independent of each other. If they depend on each other, a report can tell more. "
     "Give counts of subsets instead."
@@ -87,7 +91,6 @@ class Findings:
 def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) -> Findings:
     """What the reports to these questions leak about one person."""
     private = [q for q in asked if q.private]
-    clear = [q for q in asked if not q.private]
     own = {q.name: q.level for q in private}
     joints = [*([joint] if joint is not None else []), *_decided(asked, joint)]
     inside = [q for q in asked if joint is not None and q.name in joint.questions]
@@ -117,10 +120,11 @@ def findings(asked: tuple[Asked, ...], joint: Joint | None, notes: list[str]) ->
         for q in private  # its own prior may be another one than that of a cross table
     ]
     epsilon = math.fsum([*(own[q.name] for q in private if q.name not in covered), *levels])
+    unknown = [q.name for q in asked if not q.private and q.name not in covered]
     warnings = [
         *(text for q in private for text in _disclosures(q)),
         *(f"{q.name}: {INDEPENDENT}" for q in private if q.independent),
-        *_clear_warning([q.name for q in clear if q.name not in covered], [q.name for q in private]),
+        *([CLEAR.format(open=", ".join(unknown), private=", ".join(own))] if unknown and private else []),
         *(_dependence_warning(private, channels) if apart else []),
         *(text for q in inside if q.mechanisms for text in _other_shares(q.name, joint, channels[q.name][0])),
     ]
@@ -153,7 +157,7 @@ def _decided(asked: tuple[Asked, ...], joint: Joint | None) -> list[Joint]:
         if not q.mechanisms:
             continue
         prior = channel(q)[0]
-        masses = dict(zip(prior.labels, prior.probabilities.tolist(), strict=True))
+        masses = _masses(prior)
         if not q.hides or q.ask_if is None:
             place[q.name], names[q.name] = q.name, [q.name]
             found[q.name] = {(label,): mass for label, mass in masses.items()}
@@ -241,11 +245,14 @@ def _together(
 
 
 def _marginal(joint: Joint, place: int) -> Prior:
-    masses: Counter[Any] = Counter()
-    labels: list[Any] = list(joint.prior.labels)
-    for label, mass in zip(labels, joint.prior.probabilities.tolist(), strict=True):
+    masses: dict[Any, float] = defaultdict(float)
+    for label, mass in _masses(joint.prior).items():
         masses[label[place]] += mass
     return Prior.from_counts(masses)
+
+
+def _masses(prior: Prior) -> dict[Any, float]:
+    return dict(zip(prior.labels, prior.probabilities.tolist(), strict=True))
 
 
 def _sentences(
@@ -311,22 +318,11 @@ def _certainty(name: str, certified: Certified) -> list[str]:
     ]
 
 
-def _clear_warning(clear: list[str], private: list[str]) -> list[str]:
-    if not clear or not private:
-        return []
-    what = ", ".join(clear)
-    return [
-        f"{what}: asked in the clear. If these answers depend on the private ones ({', '.join(private)}), they reveal "
-        "something about them that is not counted here. Add a cross table under [joint] to compute it."
-    ]
-
-
 def _other_shares(name: str, joint: Joint | None, prior: Prior) -> list[str]:
     """That a cross table and a question's own prior contradict each other, where they do."""
     assert joint is not None
     found = _marginal(joint, joint.questions.index(name))
-    counted = dict(zip(found.labels, found.probabilities.tolist(), strict=True))
-    stated = dict(zip(prior.labels, prior.probabilities.tolist(), strict=True))
+    counted, stated = _masses(found), _masses(prior)
     answer = max(stated, key=lambda x: (x not in counted, abs(stated[x] - counted.get(x, 0.0))))
     if answer in counted and abs(stated[answer] - counted[answer]) <= DIFFERENT:
         return []

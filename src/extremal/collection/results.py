@@ -13,7 +13,7 @@ import io
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -146,7 +146,7 @@ def targets_of(part: Part) -> Floats:
 
 
 def _people(channel: Channel, targets: Floats, width: float, error: float, kind: str) -> int | None:
-    """A number of reports that is enough where one a hundredth smaller is not."""
+    """A number of reports that is enough for all targets of a column."""
     if not channel.identified(targets).all():
         return None
 
@@ -154,7 +154,11 @@ def _people(channel: Channel, targets: Floats, width: float, error: float, kind:
         bounds = expected_bounds(channel, targets, n, error, kind)
         return bool(np.max(bounds.upper - bounds.lower) <= width)
 
-    low, high = 1.0, 16.0
+    return least(enough, 1.0, 16.0)
+
+
+def least(enough: Callable[[float], bool], low: float, high: float) -> int | None:
+    """A number that is enough where one a hundredth smaller is not; `high` is tried first. None if there is none."""
     while not enough(high):
         low, high = high, 2 * high
         if high > MOST_PEOPLE:

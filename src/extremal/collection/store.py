@@ -247,7 +247,15 @@ class Store:
                     self._end(session, full[0])
         self.filled = self.filled or bool(new and full)
         refusal = Verdict.CLOSED if len(new) == room else Verdict.UNKNOWN_INVITATION
-        return [_verdict(s, known | new, refusal) for s in batch]
+        stored = known | new
+        return [
+            refusal
+            if s.id not in stored
+            else Verdict.ACCEPTED
+            if stored[s.id][1] == s.content
+            else Verdict.OTHER_CONTENT
+            for s in batch
+        ]
 
     def _room(self, session: Session) -> int:
         """How many more reports are taken at once."""
@@ -495,9 +503,3 @@ def _spend(session: Session, hashes: set[str]) -> set[str]:
 
 def _marks(values: Collection[str]) -> str:
     return ", ".join("?" for _ in values)
-
-
-def _verdict(submission: Submission, known: dict[str, Report], refusal: Verdict) -> Verdict:
-    if submission.id not in known:
-        return refusal
-    return Verdict.ACCEPTED if known[submission.id][1] == submission.content else Verdict.OTHER_CONTENT

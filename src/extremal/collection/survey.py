@@ -153,7 +153,7 @@ def parse_survey(text: str, path: Path) -> Survey:
     read, inside = _questions(table, tongues)
     pages = sections(table, tongues, read, inside)
     questions = tuple(left_out(pages, read).values())
-    invitation, code = table.flag("invitation", False), table.text("field_code")
+    invitation, code = table.flag("invitation"), table.text("field_code")
     if invitation and code:
         raise table.wrong("field_code", "must not be given with invitations", remedy="leave out one of them")
     return Survey(
@@ -201,26 +201,21 @@ def _questions(table: Section, tongues: Tongues) -> tuple[dict[str, Question], l
 
 def _question(table: Section, tongues: Tongues, earlier: dict[str, Question], names: list[Any]) -> Question:
     table.only(KEYS)
-    name = (
-        table.matching("name", NAME, "a letter, then letters, digits, - and _, at most 40", required=True)
-        or ""
-    )
+    wanted = "a letter, then letters, digits, - and _, at most 40"
+    name = table.matching("name", NAME, wanted, required=True) or ""
     words: dict[str, dict[str, Any]] = {}
     text = tongues.text(table, "text", words, required=True) or ""
     help, before = (tongues.text(table, key, words) for key in ("help", "before"))
     usual = "scale" if isinstance(table.values.get("answers"), dict) else "single"
     kind: Any = table.choice("kind", KINDS, usual)
     rule = condition(table, earlier, names)
+    said: Any = {"help": help, "before": before, "words": words, "place": table.at(), "ask_if": rule}
     if kind == "list":
-        draft = Question(
-            name, text, kind, (), None, help, before=before, words=words, place=table.at(), ask_if=rule
-        )
-        return listed(table, draft, earlier)
+        return listed(table, Question(name, text, kind, (), **said), earlier)
     answers, scores, brackets = _answers(table, kind)
     if "answer_texts" in table.values or set(answers[len(brackets) + 1 if brackets else 0 :]) - {PREFER_NOT}:
         tongues.answers(table, answers, words)
-    draft = Question(name, text, kind, answers, scores, help, before=before, words=words, place=table.at())
-    draft = replace(draft, brackets=brackets, ask_if=rule)
+    draft = Question(name, text, kind, answers, scores, brackets=brackets, **said)
     if kind == "clear":
         return _clear(table, draft, earlier)
     remedy = 'all are required, because skipping tells something; add an answer such as "I prefer not to say"'
@@ -240,7 +235,7 @@ def _clear(table: Section, question: Question, earlier: dict[str, Question]) -> 
     """A question whose answer is sent as it is."""
     table.without(OF_PRIVATE, "a question in the clear", 'or leave out kind = "clear"')
     check_open(table, earlier, question.ask_if, "a question in the clear")
-    return replace(question, required=table.flag("required", False))
+    return replace(question, required=table.flag("required"))
 
 
 def _answers(

@@ -127,8 +127,8 @@ class Section:
             raise self.wrong(key, f"must be one of {', '.join(known)}", value, remedy)
         return str(value)
 
-    def flag(self, key: str, default: bool) -> bool:
-        value = self.values.get(key, default)
+    def flag(self, key: str) -> bool:
+        value = self.values.get(key, False)
         if not isinstance(value, bool):
             raise self.wrong(key, "must be true or false", value)
         return value
@@ -351,7 +351,7 @@ def read_learn(table: Section, learns: bool) -> Learn | None:
             raise part.wrong("", 'must come with a question that has prior = "learn"')
         return None
     part.only(LEARN)
-    people, invitation = table.whole("people"), table.flag("invitation", False)
+    people, invitation = table.whole("people"), table.flag("invitation")
     if people is None:
         raise table.wrong(
             "people",

@@ -43,7 +43,11 @@ class Alphabet:
     @cached_property
     def integers(self) -> tuple[NDArray[Any], NDArray[np.uint32]]:
         """The labels that are whole numbers, and their rows: of int64 if all fit, else of Python integers."""
-        found = {int(x): i for x, i in self.row_of.items() if _is_integer(x)}
+        found = {
+            int(x): i
+            for x, i in self.row_of.items()
+            if isinstance(x, int) or (isinstance(x, float) and x.is_integer())
+        }
         fits = all(-(1 << 63) <= x < 1 << 63 for x in found)
         numbers = np.array(list(found), dtype=np.int64 if fits else object)
         return numbers, np.array(list(found.values()), dtype=np.uint32)
@@ -232,11 +236,6 @@ def shown(value: Any) -> str:
     """A value as messages show it: a number of numpy as the number it is, and nothing too long."""
     plain = value.item() if isinstance(value, np.generic) else value
     return str(plain)[:60] if isinstance(plain, np.generic) else brief(plain)  # a longdouble stays one
-
-
-def _is_integer(label: Any) -> bool:
-    """Whether a label is a whole number, as an integer or as a double."""
-    return isinstance(label, int) or (isinstance(label, float) and label.is_integer())
 
 
 def _is_float(label: Any) -> bool:

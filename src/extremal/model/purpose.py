@@ -168,7 +168,3 @@ class QuadraticProof:
         which, level = np.divmod(cells[symbols, 0].astype(np.int64) - 2, 3)
         cells[symbols, 0] = 2 + 3 * order[which] + level
         return replace(self, cells=cells)
-
-
-class AnyDesign:
-    """What `design` returns: by this type it is known to those who must not know how it is found."""

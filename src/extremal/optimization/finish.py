@@ -16,12 +16,13 @@ import numpy as np
 from .._common.types import Axes, same
 from .._common.words import counted
 from ..model.blocks import BlockMechanism
+from ..model.designed import Designed
 from ..model.leakage import Doubt, doubt
 from ..model.levels import PML, Notion
 from ..model.mechanism import Mechanism, pair_outputs
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
-from ..model.purpose import AnyDesign, Proof, Purpose, QuadraticProof
+from ..model.purpose import Proof, Purpose, QuadraticProof
 from ..model.utility import Utility
 from ..theory.lift_vectors import Arcs
 from .effort import Effort, Stats, Why
@@ -94,7 +95,7 @@ def blurred(efficiency: float, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Design(AnyDesign):
+class Design(Designed):
     """A mechanism with what is proven about it: value <= best possible <= upper_bound.
 
     For a purpose such as shares the value is an efficiency, how many direct answers one report is worth, and

@@ -198,7 +198,11 @@ class Entry:
 
     def _told(self, claim: LedgerColumn, changed: Changed) -> None:
         """Refuse changed answers, or say what they tell if they are corrections."""
-        column, tells = _shown(claim.column), _changed_answers(claim.certified, changed.reports)
+        bound = up(changed.reports * _ldp(claim.certified))  # under any prior
+        leak = f"leak at most {bound} nats" if bound < math.inf else "can leak everything"
+        tells = "reports that differ show that the answer changed, and "
+        tells += f"{changed.reports} reports together {leak} about the answers"
+        column = repr(claim.column if isinstance(claim.column, str) else tuple(claim.column))
         if not self.correction:
             raise KeyingError(
                 f"column {column} must hold the answers that it had",
@@ -375,17 +379,6 @@ def _changed(
         return None
     reports = 1 + len({old["answers"] for old in others})
     return Changed(int(changed.sum()), int(seen.sum()), others[-1]["day"], reports)
-
-
-def _changed_answers(certified: Certified | Windows, reports: int) -> str:
-    """What reports of different answers of one person tell: by local differential privacy, under any prior."""
-    bound = up(reports * _ldp(certified))
-    leak = f"leak at most {bound} nats" if bound < math.inf else "can leak everything"
-    return f"reports that differ show that the answer changed, and {reports} reports together {leak} about the answers"
-
-
-def _shown(column: Columns) -> str:
-    return repr(column if isinstance(column, str) else tuple(column))
 
 
 def _refuse_second(

@@ -284,21 +284,18 @@ def check_columns_of_frame(frame: Any, job: Job, id_column: str | None) -> None:
             given=f"{kind} in {id_column!r}",
             remedy="cast them",
         )
-    if not is_remote(frame) and not _is_deterministic(frame.select(quoted(id_column))):
+    if is_remote(frame):
+        return
+    execution = frame.select(quoted(id_column))._jdf.queryExecution()
+    # Only the optimised plan leaves out what other columns are made of, and a stream has none until it runs.
+    plan = execution.analyzed() if frame.isStreaming else execution.optimizedPlan()
+    if not plan.deterministic():
         raise KeyingError(
             f"must be stored with the records, but {id_column!r} is computed anew each time "
             "(rand, uuid, monotonically_increasing_id), and another id is another draw",
             parameter="ids",
             remedy="write the frame with its ids first",
         )
-
-
-def _is_deterministic(frame: Any) -> bool:
-    """Whether computing the frame again gives the same values, as far as Spark knows."""
-    execution = frame._jdf.queryExecution()
-    # Only the optimised plan leaves out what other columns are made of, and a stream has none until it runs.
-    plan = execution.analyzed() if frame.isStreaming else execution.optimizedPlan()
-    return bool(plan.deterministic())
 
 
 def check_storage(frame: Any, keyed: bool, target: Any) -> None:

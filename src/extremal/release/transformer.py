@@ -149,7 +149,13 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
                 how: Any = {"keyed": keyed, "column": name, "unknown_as": unknown.get(name)}
                 column = chosen[name].privatize(column, **how, allow_true_answers=allowed)
             columns.append(column)
-        return _joined(columns, len(data))
+        arrays = [np.asarray(column) for column in columns]
+        if arrays and all(array.dtype.kind in "biuf" for array in arrays):
+            return np.column_stack(arrays)
+        joined = np.empty((len(data), len(arrays)), dtype=object)
+        for j, one in enumerate(arrays):
+            joined[:, j] = one
+        return joined
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """The names of the columns of the result.
@@ -240,14 +246,3 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
                 given=shown(found),
             )
         return [check_columns_name(name) for name in names]
-
-
-def _joined(columns: list[Any], rows: int) -> Any:
-    """An array of the columns: of numbers if all are, else of objects."""
-    arrays = [np.asarray(column) for column in columns]
-    if arrays and all(array.dtype.kind in "biuf" for array in arrays):
-        return np.column_stack(arrays)
-    joined = np.empty((rows, len(arrays)), dtype=object)
-    for j, array in enumerate(arrays):
-        joined[:, j] = array
-    return joined

@@ -234,6 +234,7 @@ def _check_quotes(
         )
 
 
+@dataclass(eq=False)
 class Wrapped:
     """The fields that span lines, of block after block.
 
@@ -242,34 +243,35 @@ class Wrapped:
     counted, and the first is named, for somebody to look at.
     """
 
-    def __init__(self, delimiter: str, width: int, answers: Mapping[int, Find], path: str) -> None:
-        self._delimiter, self._width, self._path = delimiter, width, path
-        self._answers = answers  # by the number of their column
-        self._line = 2  # of the file, at the start of the block; the header is the first
-        self._first = 0
-        self._count = 0
+    delimiter: str
+    width: int
+    answers: Mapping[int, Find]  # by the number of their column
+    path: str
+    line: int = 2  # of the file, at the start of the block; the header is the first
+    first: int = 0
+    count: int = 0
 
     def add(self, records: Records) -> None:
         block = records.block
         if len(records.inner):
-            self._first = self._first or self._line + block.count(b"\n", 0, int(records.inner[0]))
-            self._count += len(records.inner)
+            self.first = self.first or self.line + block.count(b"\n", 0, int(records.inner[0]))
+            self.count += len(records.inner)
             self._refuse_records(records)
-        self._line += block.count(b"\n")
+        self.line += block.count(b"\n")
 
     def notes(self) -> list[str]:
         """What the person who runs the job must look at."""
-        if not self._count:
+        if not self.count:
             return []
-        more = f", and {self._count - 1} more in the file" if self._count > 1 else ""
+        more = f", and {self.count - 1} more in the file" if self.count > 1 else ""
         return [
-            f"Check line {self._first}: there a quoted field holds a line break{more}. If a quote was left open, "
+            f"Check line {self.first}: there a quoted field holds a line break{more}. If a quote was left open, "
             "answers stand inside that field."
         ]
 
     def _refuse_records(self, records: Records) -> None:
         """Refuse a line inside a field that has at least the fields of a record, one of them an answer."""
-        if not self._width:
+        if not self.width:
             return
         data = np.frombuffer(records.block, dtype=np.uint8)
         starts = records.inner + 1
@@ -278,15 +280,15 @@ class Wrapped:
         marks[closing[data[closing + 1] != ord('"')]] = True  # those that end a field; others are doubled
         ends = np.flatnonzero(marks)
         stops = ends[np.searchsorted(ends, starts)]
-        delimiters = np.flatnonzero(data == ord(self._delimiter))
+        delimiters = np.flatnonzero(data == ord(self.delimiter))
         counts = np.searchsorted(delimiters, stops) - np.searchsorted(delimiters, starts)
-        for i in np.flatnonzero(counts >= self._width).tolist():
+        for i in np.flatnonzero(counts >= self.width).tolist():
             start, stop = int(starts[i]), int(stops[i])
             line = records.block[start:stop].decode()
-            fields = [field.strip('"\r') for field in line.split(self._delimiter)]
-            if any(find(field) for k, find in self._answers.items() for field in fields[k:]):
-                number = self._line + records.block.count(b"\n", 0, start)
+            fields = [field.strip('"\r') for field in line.split(self.delimiter)]
+            if any(find(field) for k, find in self.answers.items() for field in fields[k:]):
+                number = self.line + records.block.count(b"\n", 0, start)
                 raise FileError(
-                    f"a quoted field in line {number} of {self._path} holds whole records",
+                    f"a quoted field in line {number} of {self.path} holds whole records",
                     remedy=("is a quote left open before it? Write the file anew with a CSV library"),
                 )

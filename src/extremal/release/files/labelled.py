@@ -211,7 +211,10 @@ def labelled_bytes(variables: Mapping[str, Variable], kind: str) -> bytes:
         problem = f"an SPSS file has value labels of at most {LONGEST_LABEL} bytes"
         raise FileError(problem, given=brief(long[0]), remedy="use CSV")
     frame = pandas.DataFrame({name: _series(variable) for name, variable in variables.items()})
-    titles = {name: _title(v.label, LONGEST_TITLE[kind]) for name, v in variables.items()}
+    titles = {name: v.label for name, v in variables.items()}
+    for name, title in titles.items():
+        if title is not None and len(title.encode()) > LONGEST_TITLE[kind]:  # cut where it has no room
+            titles[name] = title.encode()[: LONGEST_TITLE[kind] - 3].decode(errors="ignore") + "…"
     settings: dict[str, Any] = {"column_labels": titles, "variable_value_labels": labels}
     for key in WRITTEN[kind]:
         settings[key] = {name: v.kept[key] for name, v in variables.items() if v.kept.get(key)}
@@ -255,13 +258,6 @@ def _series(variable: Variable) -> Any:
     if any(isinstance(x, str) for x in there):  # also the letters of missing values in Stata
         width = None
     return pandas.Series(list(variable.values), dtype=width)
-
-
-def _title(label: str | None, most: int) -> str | None:
-    """A column's label, cut where it has no room."""
-    if label is None or len(label.encode()) <= most:
-        return label
-    return label.encode()[: most - 3].decode(errors="ignore") + "…"
 
 
 def _whole(value: Any) -> Any:

@@ -41,8 +41,7 @@ def released_schema(schema: Any, types: Mapping[str, Any], parts: Mapping[str, A
     fields = []
     for old in schema:
         if old.name in types:
-            about = {key: text for key, text in (old.metadata or {}).items() if key == FIELD_ID}
-            fields.append(pyarrow.field(old.name, types[old.name], old.nullable, about or None))
+            fields.append(_bare(old, types[old.name], [FIELD_ID]))
         else:
             fields.append(_bare(old))
     metadata = {}
@@ -54,12 +53,13 @@ def released_schema(schema: Any, types: Mapping[str, Any], parts: Mapping[str, A
     return pyarrow.schema(fields, metadata or None)
 
 
-def _bare(old: Any) -> Any:
-    """The field of a public column, and of what it is made of, without metadata that its type does not need."""
+def _bare(old: Any, kind: Any = None, kept: Sequence[bytes] = (FIELD_ID, *EXTENSION)) -> Any:
+    """The field, and what it is made of, without metadata that its type does not need; or of another type."""
     import pyarrow
 
-    about = {key: text for key, text in (old.metadata or {}).items() if key in (FIELD_ID, *EXTENSION)}
-    return pyarrow.field(old.name, _bare_type(old.type), old.nullable, about or None)
+    about = {key: text for key, text in (old.metadata or {}).items() if key in kept}
+    new = _bare_type(old.type) if kind is None else kind
+    return pyarrow.field(old.name, new, old.nullable, about or None)
 
 
 def _bare_type(kind: Any) -> Any:

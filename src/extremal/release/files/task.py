@@ -30,6 +30,7 @@ class HasIds(Protocol):
     def ids(self, name: str) -> Iterator[Any]: ...
 
 
+@dataclass(eq=False)
 class Ids:
     """The ids of a file, which must be distinct.
 
@@ -37,29 +38,27 @@ class Ids:
     read again afterwards, as often as it takes to compare all of them, MOST_IDS at a time.
     """
 
-    def __init__(self, data: HasIds, name: str) -> None:
-        self.name = name
-        self._data = data
-        self._rows = 0
-        self._last = -1
-        self._increasing = True
+    data: HasIds
+    name: str
+    rows: int = 0
+    last: int = -1
+    increasing: bool = True
 
     def blocks(self, ids: Any, count: int) -> Integers:
         """What keyed draws need of the ids of the next records, of which there must be so many."""
         blocks = id_blocks(ids, count)
         first = blocks[:, 0]
         if count:
-            increasing = int(first[0]) > self._last and bool(np.all(first[1:] > first[:-1]))
-            self._increasing = self._increasing and increasing
-            self._last = int(first[-1])
-        self._rows += count
+            self.increasing &= int(first[0]) > self.last and bool(np.all(first[1:] > first[:-1]))
+            self.last = int(first[-1])
+        self.rows += count
         return blocks
 
     def check(self) -> None:
         """Refuse two records with the same id."""
-        if self._increasing:
+        if self.increasing:
             return
-        turns = -(-self._rows // MOST_IDS)
+        turns = -(-self.rows // MOST_IDS)
         for turn in range(turns):
             hashes = np.sort(np.concatenate([h[h % np.uint64(turns) == turn] for h, _ in self._again()]))
             twice = hashes[1:][hashes[1:] == hashes[:-1]]
@@ -68,7 +67,7 @@ class Ids:
 
     def _again(self) -> Iterator[tuple[Integers, Integers]]:
         """64-bit hashes of the ids and their blocks, part by part."""
-        for ids in self._data.ids(self.name):
+        for ids in self.data.ids(self.name):
             blocks = id_blocks(ids, len(ids))
             yield blocks[:, 0] + blocks[:, 1] * MIX, blocks
 
@@ -203,28 +202,28 @@ class ShuffledText:
             yield b"".join([text[start:end] for start, end in places])
 
 
+@dataclass(eq=False)
 class ShuffledTable:
     """Records of arrow tables."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._tables: list[Any] = []
-        self._size = 0
+    path: str
+    tables: list[Any] = field(default_factory=list)
+    size: int = 0
 
     def __len__(self) -> int:
-        return sum(map(len, self._tables))
+        return sum(map(len, self.tables))
 
     def add(self, table: Any) -> None:
-        self._tables.append(table)
-        self._size += table.nbytes
-        if self._size > LARGEST:
-            raise _too_large(self._path)
+        self.tables.append(table)
+        self.size += table.nbytes
+        if self.size > LARGEST:
+            raise _too_large(self.path)
 
     def table(self, words: Words) -> Any:
         """All records in random order."""
         import pyarrow
 
-        whole = pyarrow.concat_tables(self._tables).combine_chunks()
+        whole = pyarrow.concat_tables(self.tables).combine_chunks()
         return take_rows(whole, pyarrow.array(random_order(len(whole), words)))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -284,10 +285,11 @@ def _decode_numbers(value: object, n: int, what: str) -> list[float]:
 
 def _encode_column(runs: list[Run]) -> list[list[str]]:
     """Pairs (weight, rows that have it), the largest weight first, zeros left out."""
-    return [[str(weight), rows] for weight, rows in sorted(_rows_of(runs).items(), reverse=True) if weight]
+    rows = _rows_of(run for run in runs if run[0])
+    return [[str(weight), rows[weight]] for weight in sorted(rows, reverse=True)]
 
 
-def _rows_of(runs: list[Run]) -> dict[int, str]:
+def _rows_of(runs: Iterable[Run]) -> dict[int, str]:
     """The rows that have each value, as "0-3,5"."""
     rows: dict[int, list[str]] = {}
     for value, start, stop in runs:

@@ -421,12 +421,13 @@ def _mutual_information(t: Floats) -> Floats:
     u = t - 1
     # log1p is precise near 1, but near 0, where u is -1 up to rounding, only log is.
     log = np.where(t > 0.5, np.log1p(np.maximum(u, -0.5)), np.log(np.where(t > 0, t, 1.0)))
-    return np.asarray(np.where(np.abs(u) < NEAR, _series(u), t * log - u))
+    near, direct = np.abs(u) < NEAR, t * log - u
+    return np.asarray(np.where(near, _series(u), direct) if near.any() else direct)
 
 
 def _series(u: Floats) -> Floats:
     """(1 + u) log(1 + u) - u = sum over k >= 2 of (-u)^k / (k (k - 1)), for |u| < NEAR; beyond, a number."""
-    u = np.clip(u, -NEAR, NEAR)
+    u = np.minimum(np.maximum(u, -NEAR), NEAR)
     return np.asarray(u * u * (1 / 2 - u * (1 / 6 - u * (1 / 12 - u * (1 / 20 - u / 30)))))
 
 

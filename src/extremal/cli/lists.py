@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import extremal as ex
 from extremal._common.words import factor
-from extremal.draw.order import OrderWarning
-from extremal.errors import FileError, OptionError, ValuesError
-from extremal.lists.answers import plain, read_answers
+from extremal.errors import OptionError, ValuesError
+from extremal.lists.answers import like, number_of, numbers_of, read_answers
 from extremal.lists.windows import Windows
 from extremal.model.leakage import check_protected
 from extremal.model.reading import split_labels
 
 from . import advice, options, show
-from .inputs import load_keyed, named, naming, read_columns, read_text
-from .output import Facts, MechanismOutput, Output, check_table, progress, write_table
+from .inputs import named, naming, read_columns, read_text
+from .output import Facts, MechanismOutput, Output, progress
 
 if TYPE_CHECKING:
-    from extremal.release.files.privatize import FileRelease
+    pass
 
 GUESSES = (0.01, 0.1)  # chances of a right guess before a report, as examples
 
@@ -65,7 +63,7 @@ class ListResult:
     def __post_init__(self) -> None:
         if self.answer is not None and self.answer not in (names := {str(x) for x in self.certified.labels}):
             raise OptionError(
-                "--answer must be one of the list", given=self.answer, remedy=_near(self.answer, names)
+                "--answer must be one of the list", given=self.answer, remedy=like(self.answer, names)
             )
 
     def facts(self) -> Facts:
@@ -162,102 +160,6 @@ def _up(p: float) -> str:
     return f"{math.ceil(p * 100 * 10**digits - 1e-9) / 10**digits:g}%"
 
 
-def _near(text: str, names: set[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(text, names, 1)
-    return f"did you mean {near[0]}?" if near else "see the file of the list"
-
-
-def privatize_list(
-    source: str,
-    windows: Windows,
-    column: str | None,
-    drawing: options.KeyOptions,
-    release: Any,
-    reading: options.DataOptions,
-    output: str,
-    ledger: str | None,
-) -> tuple[str, FileRelease, list[str]]:
-    """A table with a report in place of each answer, held in memory: its column, what was done, and its columns."""
-    from extremal.release.files.privatize import FileRelease
-
-    check_table(output)
-    alone("a list", order=release.order if release.order == "shuffle" else None)
-    keyed, ids = load_keyed(drawing), drawing.id_column
-    name, table = read_columns(source, column, [ids], reading, every=True)
-    numbers = _numbers(windows)
-    instead = None if release.unknown_as is None else _number(numbers, release.unknown_as, "--unknown-as")
-    found = [instead if value is None else numbers.get(plain(str(value)), instead) for value in table[name]]
-    lost = [k for k, number in enumerate(found) if number is None]
-    if lost and release.missing == "refuse":
-        raise ValuesError(
-            "every value must be one of the answers of the list",
-            given=f"others in {len(lost)} of {len(found)} rows, first in record {lost[0] + 1}",
-            remedy="correct them, or use --missing drop or --unknown-as LABEL",
-        )
-    kept = [k for k, number in enumerate(found) if number is not None]
-    if keyed is not None:
-        keyed = replace(keyed, ids=[table[str(ids)][k] for k in kept])
-    codes = np.array([found[k] for k in kept], dtype=np.int64)
-    entry = _entry(windows, name, keyed, codes, ledger, release.correction)
-    with entry, progress("privatising"), warnings.catch_warnings():
-        warnings.simplefilter("error" if release.order == "check" else "ignore", OrderWarning)
-        try:
-            answers = [windows.labels[k] for k in codes.tolist()]
-            allowed = release.allow_true_answers
-            reports = windows.privatize(answers, keyed=keyed, column=name, allow_true_answers=allowed)
-        except OrderWarning:
-            raise FileError(
-                "the order of the records must not reveal answers",
-                given="answers that are sorted, or equal ones that are next to each other",
-                remedy="shuffle the records first, or accept the order: --order keep",
-            ) from None
-        entry.commit()
-        records = [
-            {**{other: values[k] for other, values in table.items()}, name: report}
-            for k, report in zip(kept, reports.tolist(), strict=True)
-        ]
-        write_table(records, output, release.overwrite)
-    missing = sum(table[name][k] is None for k in lost)
-    why = {name: (missing, len(lost) - missing)} if lost else {}
-    return name, FileRelease(output, len(kept), len(lost), tuple(entry.notes), why), list(table)
-
-
-def _numbers(windows: Windows) -> dict[str, int]:
-    """The number of each answer by its label."""
-    return {plain(str(label)): k for k, label in enumerate(windows.labels)}
-
-
-def _entry(
-    windows: Windows, name: str, keyed: ex.Keyed | None, codes: Any, ledger: str | None, correction: bool
-) -> Any:
-    """What goes into the ledger, if there is a key."""
-    from extremal.draw.columns import Alphabet, from_numpy
-    from extremal.draw.drawing import choose_randomness
-    from extremal.draw.keys import distinct_blocks
-    from extremal.release.ledger import Entry, LedgerColumn, ledger_path
-
-    randomness = choose_randomness(keyed, None)
-    path = ledger_path(ledger, randomness.key, correction)
-    if keyed is None or randomness.key is None:
-        return Entry()
-    entry = Entry(path, randomness.key, randomness.occasion, [LedgerColumn(name, windows)], correction)
-    column = from_numpy(Alphabet(tuple(range(windows.answers)), ()), codes)
-    entry.add(distinct_blocks(keyed.ids, len(codes)), [column], None)
-    return entry
-
-
-def _number(numbers: dict[str, int], text: str, option: str) -> int:
-    """The number of an answer that an option names."""
-    found = numbers.get(plain(text))
-    if found is None:
-        raise OptionError(
-            f"{option} must name answers of the list", given=text, remedy=_near(text, set(numbers))
-        )
-    return found
-
-
 @dataclass(frozen=True)
 class ListEstimated:
     """Shares of answers of a list, and of groups."""
@@ -332,10 +234,10 @@ def _groups(windows: Windows, more: Any) -> dict[str, list[Any]]:
         wanted[name] = split_labels(members)
     if not wanted:
         return {}
-    numbers = _numbers(windows)
+    numbers = numbers_of(windows.labels)
     option = "--groups" if more.groups is not None else "--group"
     return {
-        name: [windows.labels[_number(numbers, label, option)] for label in members]
+        name: [windows.labels[number_of(numbers, label, option)] for label in members]
         for name, members in wanted.items()
     }
 

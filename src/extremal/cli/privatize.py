@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import extremal as ex
@@ -27,6 +28,7 @@ from .output import answer, check_table, check_target, progress, write_table
 if TYPE_CHECKING:
     from extremal.draw.keys import Columns
     from extremal.release.files.source import Data
+    from extremal.release.job import Terms
 
     Jobs = dict[Any, Any]  # mechanisms, or a list
 
@@ -60,6 +62,12 @@ class ReleaseOptions:
     allow_true_answers: bool = False
     overwrite: bool = False
     as_json: bool = False
+
+    def terms(self, keyed: ex.Keyed | None, instead: Any, ledger: str | None) -> Terms:
+        """On which terms answers are released."""
+        from extremal.release.job import Terms
+
+        return Terms(keyed, self.missing, instead, self.allow_true_answers, ledger, self.correction)
 
 
 def privatize(
@@ -101,20 +109,17 @@ def privatize(
     """
     from extremal.release.files.privatize import FileOptions, privatize_file
     from extremal.release.files.source import open_data
-    from extremal.release.job import Terms
 
     book = _ledger(release.ledger, drawing.key_file)
     check_target(output, True, release.as_json, [*mechanism, drawing.key_file, book])
     found = [read_mechanism(path) for path in mechanism]
     if isinstance(one := found[0], ex.large.Windows):
-        from .lists import alone, privatize_list
+        from .lists import alone
 
-        alone("a list", columns=columns, mechanism=mechanism[1:], column=(column or [])[1:])
-        name, done, all_columns = privatize_list(
-            source, one, column[0] if column else None, drawing, release, reading, output, book
-        )
-        result = PrivatizeResult(output, {name: one}, done, [name], all_columns, drawing.key_file)
-        return _told(result, release.as_json)
+        shuffled = release.order if release.order == "shuffle" else None
+        alone("a list", columns=columns, mechanism=mechanism[1:], column=(column or [])[1:], order=shuffled)
+        first = column[0] if column else None
+        return _told(_listed(source, one, first, drawing, release, reading, output, book), release.as_json)
     loaded = [the_certified(one, path) for one, path in zip(found, mechanism, strict=True)]
     keyed = load_keyed(drawing)
     together = chosen_columns(column[0] if column else None, columns)
@@ -124,14 +129,7 @@ def privatize(
     with file_or_stdin(source, reading.format) as (path, format):
         data = open_data(path, [*named, *ids], format, reading.delimiter)
         jobs = _jobs([joint] if joint else column or [_only_column(data, loaded[0])], loaded)
-        terms = Terms(
-            keyed,
-            release.missing,
-            _instead(jobs, release.unknown_as),
-            release.allow_true_answers,
-            book,
-            release.correction,
-        )
+        terms = release.terms(keyed, _instead(jobs, release.unknown_as), book)
         with progress("privatising") as bar:
             how = FileOptions(release.order, release.overwrite, format, progress=bar)
             sink = sys.stdout.buffer if output == "-" else output
@@ -140,6 +138,29 @@ def privatize(
         PrivatizeResult(output, jobs, done, named or list(jobs), data.columns, drawing.key_file),
         release.as_json,
     )
+
+
+def _listed(
+    source: str,
+    windows: ex.large.Windows,
+    column: str | None,
+    drawing: options.KeyOptions,
+    release: ReleaseOptions,
+    reading: options.DataOptions,
+    output: str,
+    book: str | None,
+) -> PrivatizeResult:
+    """The same for a column of answers of a list, of a table that is held in memory."""
+    from extremal.release.files.listed import privatize_list
+
+    check_table(output)
+    keyed = load_keyed(drawing)
+    name, table = read_columns(source, column, [drawing.id_column], reading, every=True)
+    terms = release.terms(keyed, None if release.unknown_as is None else {name: release.unknown_as}, book)
+    write = partial(write_table, target=output, overwrite=release.overwrite)
+    with progress("privatising"):
+        done = privatize_list(table, name, windows, terms, release.order, write)
+    return PrivatizeResult(output, {name: windows}, done, [name], list(table), drawing.key_file)
 
 
 def _told(result: PrivatizeResult, as_json: bool) -> None:

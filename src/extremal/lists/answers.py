@@ -10,9 +10,10 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 
-from ..errors import FormatError
+from ..errors import FormatError, OptionError
 from ..model.prior import Prior
 from ..model.reading import LABEL_NAMES, NUMBER_NAMES, csv_rows, number
 from .steps import LARGEST
@@ -94,6 +95,26 @@ def read_answers(text: str, delimiter: str | None = None, most: int = LARGEST) -
 def plain(text: str) -> str:
     """The text with single blanks, in the one normal form in which equal texts have equal characters."""
     return unicodedata.normalize("NFC", " ".join(text.split()))
+
+
+def numbers_of(labels: Iterable[object]) -> dict[str, int]:
+    """The number of each answer by its label, as `plain` writes it."""
+    return {plain(str(label)): k for k, label in enumerate(labels)}
+
+
+def number_of(numbers: dict[str, int], text: str, parameter: str) -> int:
+    """The number of the answer with this label."""
+    found = numbers.get(plain(text))
+    if found is None:
+        remedy = like(text, set(numbers))
+        raise OptionError("must name answers of the list", parameter=parameter, given=text, remedy=remedy)
+    return found
+
+
+def like(text: str, names: set[str]) -> str:
+    """What to do about a text that is none of the names."""
+    near = get_close_matches(text, names, 1)
+    return f"did you mean {near[0]}?" if near else "see the file of the list"
 
 
 def _parts(cells: Iterable[str]) -> Iterable[tuple[str, ...]]:

@@ -63,15 +63,15 @@ class Program:
 
     def change_costs(self, costs: Floats) -> None:
         """Another objective."""
-        self._highs.changeColsCost(len(costs), np.arange(len(costs), dtype=np.int32), costs)
+        self._highs.changeColsCost(len(costs), _all(costs), costs)
 
     def change_columns(self, low: Floats, high: Floats) -> None:
         """Other bounds of the variables."""
-        self._highs.changeColsBounds(len(low), np.arange(len(low), dtype=np.int32), low, high)
+        self._highs.changeColsBounds(len(low), _all(low), low, high)
 
     def change_rows(self, low: Floats, high: Floats) -> None:
         """Other bounds of the rows."""
-        self._highs.changeRowsBounds(len(low), np.arange(len(low), dtype=np.int32), low, high)
+        self._highs.changeRowsBounds(len(low), _all(low), low, high)
 
     def forget(self) -> None:
         """Start from scratch next time."""
@@ -97,6 +97,11 @@ class Program:
         """The variables and the multipliers of the rows."""
         found = self._highs.getSolution()
         return np.array(found.col_value), np.array(found.row_dual)
+
+
+def _all(values: Floats) -> Any:
+    """The numbers of as many rows or columns."""
+    return np.arange(len(values), dtype=np.int32)
 
 
 def _sparse(matrix: Floats | csr_array) -> tuple[int, Any, Any, Floats]:

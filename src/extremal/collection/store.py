@@ -248,14 +248,8 @@ class Store:
         self.filled = self.filled or bool(new and full)
         refusal = Verdict.CLOSED if len(new) == room else Verdict.UNKNOWN_INVITATION
         stored = known | new
-        return [
-            refusal
-            if s.id not in stored
-            else Verdict.ACCEPTED
-            if stored[s.id][1] == s.content
-            else Verdict.OTHER_CONTENT
-            for s in batch
-        ]
+        same = {True: Verdict.ACCEPTED, False: Verdict.OTHER_CONTENT}
+        return [same[stored[s.id][1] == s.content] if s.id in stored else refusal for s in batch]
 
     def _room(self, session: Session) -> int:
         """How many more reports are taken at once."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from .._common import checks
 from ..certification.certified import Certified
+from ..draw.columns import shown
 from ..draw.drawing import Job, Release, check_releases, choose_randomness, drops
 from ..draw.keys import Keyed
 from ..draw.sampler import Words
@@ -49,14 +50,8 @@ def plan(mechanisms: Mapping[Any, Certified], terms: Terms) -> tuple[Job, Entry]
         error=ValuesError,
     )
     drop = drops(terms.unknown)
-    instead: Any = {} if terms.unknown_as is None else terms.unknown_as
-    if not isinstance(instead, Mapping) or not instead.keys() <= mechanisms.keys():
-        raise ValuesError(
-            f"must give a label for columns among {list(mechanisms)}, as {{column: label}}",
-            parameter="unknown_as",
-            given=repr(instead)[:60],
-        )
-    releases = tuple(_release(name, certified, terms) for name, certified in mechanisms.items())
+    instead = labels_instead(terms.unknown_as, mechanisms)
+    releases = tuple(_release(name, certified, terms, instead) for name, certified in mechanisms.items())
     check_releases(releases)
     path = ledger_path(terms.ledger, randomness.key, terms.correction)
     entry = Entry()
@@ -66,7 +61,19 @@ def plan(mechanisms: Mapping[Any, Certified], terms: Terms) -> tuple[Job, Entry]
     return Job(releases, randomness, drop, record=entry.add), entry
 
 
-def _release(name: Any, certified: Any, terms: Terms) -> Release:
+def labels_instead(given: Any, mechanisms: Mapping[Any, Certified]) -> Mapping[Any, Hashable]:
+    """The label of each column that missing and unknown values count as, if columns are named that are released."""
+    instead = {} if given is None else given
+    if not isinstance(instead, Mapping) or not instead.keys() <= mechanisms.keys():
+        raise ValuesError(
+            f"must give a label for columns among {list(mechanisms)}, as {{column: label}}",
+            parameter="unknown_as",
+            given=shown(instead),
+        )
+    return instead
+
+
+def _release(name: Any, certified: Any, terms: Terms, instead: Mapping[Any, Hashable]) -> Release:
     of = f" for {name!r}" if name else ""
     if not isinstance(certified, Certified):  # whatever attributes it has
         raise ValuesError(
@@ -75,7 +82,6 @@ def _release(name: Any, certified: Any, terms: Terms) -> Release:
             remedy="make one with certify(prior, mechanism, epsilon) or load(path)",
         )
     release = Release.of(name, certified.to_draw(terms.allow_true_answers, name))
-    instead = terms.unknown_as or {}
     return release.with_unknown_as(instead[name]) if name in instead else release
 
 

@@ -20,6 +20,7 @@ from ..certification.certified import Certified
 from ..draw.columns import shown
 from ..draw.keys import Keyed, check_columns_name, check_given_name
 from ..errors import KeyingError, OptionError, ValuesError
+from .job import labels_instead
 from .privatize import privatize
 
 try:
@@ -136,7 +137,10 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
                 remedy="reports depend on them: fit again",
             )
         chosen = self._private(names, who)
-        unknown, allowed = self._unknown(chosen), self.allow_true_answers
+        unknown, allowed = self.unknown_as, self.allow_true_answers
+        if unknown is not None and not isinstance(unknown, Mapping):
+            unknown = dict.fromkeys(chosen, unknown)
+        unknown = labels_instead(unknown, chosen)
         ids = who(X) if callable(who) else data[:, names.index(who)] if array else data[who]
         keyed = replace(keyed, key=keyed.secret, ids=ids)  # read once
         if not array:
@@ -211,17 +215,6 @@ class Privatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # sciki
             return dict(self.mechanisms)
         one: Any = self.mechanisms
         return {name: one for name in names if callable(who) or name != who}
-
-    def _unknown(self, chosen: Mapping[Any, Certified]) -> dict[Any, Hashable]:
-        if not isinstance(self.unknown_as, Mapping):
-            return {} if self.unknown_as is None else dict.fromkeys(chosen, self.unknown_as)
-        if not self.unknown_as.keys() <= chosen.keys():
-            raise ValuesError(
-                f"must give a label for columns among {list(chosen)}, as {{column: label}}",
-                parameter="unknown_as",
-                given=shown(dict(self.unknown_as)),
-            )
-        return dict(self.unknown_as)
 
     def _names(self, data: Any, X: Any) -> list[Any]:
         """The names of the columns: those of a frame, or those that the caller gives to an array."""

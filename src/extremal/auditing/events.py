@@ -228,7 +228,10 @@ def _number(value: Any) -> float:
 ABSENT = object()  # the value of a part that a report does not have
 
 
-def views(distinct: Sequence[Any]) -> list[tuple[str, Ints, tuple[Any, ...]]]:
+View = tuple[str, Ints, tuple[Any, ...]]
+
+
+def views(distinct: Sequence[Any]) -> list[View]:
     """(name, code of each distinct report, values of the codes) for parts of reports, order left out, items, length."""
     parts, places = _all_parts(distinct)
     if not places:
@@ -248,7 +251,7 @@ def views(distinct: Sequence[Any]) -> list[tuple[str, Ints, tuple[Any, ...]]]:
     return [view for view in found if len(view[2]) > 1]
 
 
-def _holding(parts: Sequence[Mapping[Hashable, Any]]) -> list[tuple[str, Ints, tuple[Any, ...]]]:
+def _holding(parts: Sequence[Mapping[Hashable, Any]]) -> list[View]:
     """For the items that most reports hold, whether a report holds them at any place."""
     held = [{frozen(item): item for item in each.values()} for each in parts]
     often = Counter(key for each in held for key in each)

@@ -25,7 +25,6 @@ from ..model.leakage import RULED_OUT, lift
 from ..model.leakage_measures import chi_squared_contraction, dobrushin, first_largest
 from ..model.mechanism import Mechanism, common_labels
 from ..model.prior import Prior
-from ..model.prior_set import PriorSet
 
 if TYPE_CHECKING:
     from .audit import Audit, WorstCase
@@ -190,6 +189,7 @@ COUNTS = {name: f"{name.removesuffix('s')}_count" for name in ("reports", "possi
 
 def figures(audit: Audit) -> dict[str, Any]:
     """All figures as plain numbers, strings and lists; None stands for an infinite figure."""
+    known = audit.prior_set
     return {
         "inputs": audit.answer_prior.size,
         "blocks": None if audit.blocks is None else audit.blocks.count,
@@ -202,7 +202,14 @@ def figures(audit: Audit) -> dict[str, Any]:
                 strict=True,
             )
         ],
-        "prior_set": None if audit.prior_set is None else _prior_set(audit.prior_set),
+        "prior_set": None
+        if known is None
+        else {
+            "description": known.description,
+            "confidence": known.confidence,
+            "evidence": known.evidence is not None,
+            "note": known.note,
+        },
         "exact": audit.exact,
         "certified_epsilon": audit.certified_epsilon,
         "epsilon": audit.epsilon,
@@ -231,15 +238,6 @@ def figures(audit: Audit) -> dict[str, Any]:
         "certainty": _certainty(audit),
         "worst_case": _fields(audit.worst_case),
         "outcomes": [_outcome(outcome) for outcome in audit.outcomes],
-    }
-
-
-def _prior_set(priors: PriorSet) -> dict[str, Any]:
-    return {
-        "description": priors.description,
-        "confidence": priors.confidence,
-        "evidence": priors.evidence is not None,
-        "note": priors.note,
     }
 
 

@@ -111,7 +111,7 @@ class Noise:
         low, high = np.where(flipped, -high, low), np.where(flipped, -low, high)
         above, under = self.log_below(high), self.log_below(low)
         middle = np.where(np.isfinite(low) & np.isfinite(high), low, 0.0)  # about
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(all="ignore"):
             wide = np.where(above > under, above + np.log(-np.expm1(under - above)), -np.inf)
             narrow = np.log(high - low) + self._log_density(middle)
             return np.where((high - low) * (1 + np.abs(middle)) < NARROW, narrow, wide)

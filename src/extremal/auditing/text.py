@@ -102,11 +102,11 @@ def silent(made: Audit) -> bool:
 
 def short(made: Audit) -> str:
     """The three lines a person should know."""
-    worst = made.worst_case
+    worst, nominal = made.worst_case, "" if made.prior_set is None else " under the nominal prior"
     lines = [
         f"leakage at most {in_nats(at_most(made.epsilon))}: no report makes any guess more than "
         f"{factor(made.epsilon)} times as likely to be right{_for_every_prior(made.prior_set)}",
-        f"worst case{_nominally(made)}: report {quoted(worst.report)} raises answer {quoted(worst.symbol)} "
+        f"worst case{nominal}: report {quoted(worst.report)} raises answer {quoted(worst.symbol)} "
         f"from {chance(worst.before)} to {chance(worst.after)}",
     ]
     if made.doubt.disclosed:
@@ -128,10 +128,6 @@ def _for_every_prior(known: PriorSet | None) -> str:
     claimed = f"; that it holds the true one with confidence {known.confidence:.6g} is claimed, not proven"
     said = "" if known.confidence == 1 else sure if known.evidence is not None else claimed
     return f", for every prior in the set ({known.description}){said}"
-
-
-def _nominally(made: Audit) -> str:
-    return "" if made.prior_set is None else " under the nominal prior"
 
 
 def markdown(made: Audit) -> str:

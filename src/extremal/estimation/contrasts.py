@@ -100,19 +100,20 @@ class Channel:
     @cached_property
     @one_thread
     def svd(self) -> tuple[Floats, Floats, Floats]:
-        """Of diag(expected)^1/2 P diag(outputs)^-1/2."""
+        """Of diag(expected)^1/2 P diag(outputs)^-1/2, as far as it is not rounding."""
         A = np.sqrt(self.expected)[:, None] * self.P[:, self.possible] / np.sqrt(self.outputs[self.possible])
         U, S, V = np.linalg.svd(A, full_matrices=False)
-        return U, S, V
+        k = int((S > RANK_TOLERANCE).sum())
+        return U[:, :k], S[:k], V[:k]
 
     @property
     def rank(self) -> int:
         """The dimension of what is identified, the total included."""
-        return int((self.svd[1] > RANK_TOLERANCE).sum())
+        return len(self.svd[1])
 
     def identified(self, targets: Floats) -> Bools:
         """Whether each combination, a row of coefficients, is determined by the distribution of reports."""
-        U = self.svd[0][:, : self.rank]
+        U = self.svd[0]
         scaled = Scaled.of(targets).unit * np.sqrt(self.expected)
         left = np.abs(scaled - (scaled @ U) @ U.T).max(axis=1)
         return np.asarray(left <= 1e-7 * np.abs(scaled).max(axis=1) + 1e-14)
@@ -125,7 +126,7 @@ class Channel:
         """
         from scipy.sparse.csgraph import connected_components
 
-        U = self.svd[0][:, : self.rank]
+        U = self.svd[0]
         lost = each_symbol(len(U)) - U @ U.T  # the projector on these directions
         _, names = connected_components(np.abs(lost) > 1e-7, directed=False)
         symbols = np.flatnonzero(np.abs(np.diag(lost)) > 1e-7)
@@ -135,15 +136,13 @@ class Channel:
     def inverse(self, report_shares: Floats) -> Floats:
         """Unbiased shares from shares of outputs: the weights of every symbol, applied at once."""
         U, S, V = self.svd
-        k = self.rank
         off = (report_shares - self.outputs)[self.possible] / np.sqrt(self.outputs[self.possible])
-        return self.expected + np.sqrt(self.expected) * (U[:, :k] @ (V[:k] @ off / S[:k]))
+        return self.expected + np.sqrt(self.expected) * (U @ (V @ off / S))
 
     def weights(self, targets: Floats, ridge: float = 0.0) -> Floats:
         """The unbiased weights of least expected variance where there are any, drawn towards 0 by the ridge."""
         U, S, V = self.svd
-        kept = S > RANK_TOLERANCE
-        U, S, V = U[:, kept], S[kept], V[kept]
+        U = np.asfortranarray(U)  # the last bits of a product depend on the order in memory
         inner = (targets * np.sqrt(self.expected)) @ U * (S / (S * S + ridge))
         W = np.zeros((len(targets), self.P.shape[1]))
         W[:, self.possible] = inner @ V / np.sqrt(self.outputs[self.possible])
@@ -153,9 +152,8 @@ class Channel:
     def symbol_weights(self) -> Floats:
         """The weights of every single share, one row each."""
         U, S, V = self.svd
-        k = self.rank
         W = np.zeros(self.P.shape)
-        W[:, self.possible] = (np.sqrt(self.expected)[:, None] * U[:, :k] / S[:k]) @ V[:k]
+        W[:, self.possible] = (np.sqrt(self.expected)[:, None] * U / S) @ V
         W[:, self.possible] /= np.sqrt(self.outputs[self.possible])
         return W
 
@@ -167,10 +165,8 @@ class Channel:
         for ridge in RIDGES:
             W = self.weights(targets, float(ridge))
             rest = targets - W @ self.P.T
-            bias = rest.max(axis=1) - rest.min(axis=1)
-            mean, second = W @ self.outputs, (W * W) @ self.outputs
-            spread = np.sqrt(np.maximum(second - mean * mean, 0.0) / n)
-            width = 2 * z * spread + z * z * (W.max(axis=1) - W.min(axis=1)) / (3 * n) + bias
+            bias, spread = np.ptp(rest, axis=1), np.sqrt(variances(W, self.outputs) / n)
+            width = 2 * z * spread + z * z * np.ptp(W, axis=1) / (3 * n) + bias
             better = width < best * (1 - 1e-9)
             best[better], chosen[better] = width[better], W[better]
             if ridge == 0.0 and bool((bias <= 1e-9).all()) and bool((width <= 0.2).all()):

@@ -339,19 +339,10 @@ def factorize(values: Any, what: str) -> tuple[Ints, Labels]:
             given=f"{count} of {len(rows)} rows without a value",
             remedy='drop these rows, or name them, e.g. "no answer"',
         )
-    labels = sorted_labels(codes)
+    try:
+        labels = sorted(codes)
+    except (TypeError, ValueError, OverflowError):  # not ordered, or an int beyond doubles beside a float
+        labels = sorted(codes, key=lambda value: (type(value).__name__, str(value)))
     place = np.empty(len(codes), dtype=np.int64)
     place[[codes[label] for label in labels]] = np.arange(len(codes))
     return place[rows] if len(rows) else rows, tuple(labels)
-
-
-def sorted_labels(values: Any) -> list[Any]:
-    """The values in their own order where they have one, else by type and text."""
-    try:
-        return sorted(values)
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-    ):  # what is not ordered, or an int beyond doubles beside a float
-        return sorted(values, key=lambda value: (type(value).__name__, str(value)))

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._common.threads import one_thread
 from .._common.types import Floats
-from .contrasts import RANK_TOLERANCE, Channel
+from .contrasts import Channel
 from .likelihood import maximize
 from .sample import Totals, WeightedReports, shares_within
 
@@ -140,7 +139,7 @@ class _Cells:
         """With variances at the fitted shares of everybody, or at the shares of everybody's reports."""
         first, groups = estimates[0], len(estimates)
         ends = np.cumsum([len(stage.counts) for stage in first.stages]).tolist()
-        parts = [slice(start, end) for start, end in pairwise([0, *ends])]
+        parts = list(map(slice, [0, *ends], ends))
         reports = np.array([e.counts.counts for e in estimates], dtype=np.float64)
         if totals is not None:
             reports = totals.totals.reshape(groups, ends[-1])
@@ -224,7 +223,7 @@ def _everybody(first: Estimate, parts: list[slice], counts: Floats) -> Floats:
 
 def _directions(channel: Channel) -> Floats:
     """Weights of the outputs that span what reports tell about shares."""
-    _, S, V = channel.svd
-    B = np.zeros((int((S > RANK_TOLERANCE).sum()), channel.P.shape[1]))
-    B[:, channel.possible] = V[: len(B)] / np.sqrt(channel.outputs[channel.possible])
+    V = channel.svd[2]
+    B = np.zeros((len(V), channel.P.shape[1]))
+    B[:, channel.possible] = V / np.sqrt(channel.outputs[channel.possible])
     return B

@@ -155,12 +155,10 @@ def estimate(
     read = how.each(given, lambda matrix, own: _read(matrix, own, column, by, sample))
     parts, tables = zip(*read, strict=True)
     table = joined(tables, by, sample, sum(map(len, parts)))
-    starts = np.cumsum([0, *(matrix.shape[1] for matrix in how.matrices)])
-    codes = np.concatenate([own + start for own, start in zip(parts, starts, strict=False)])
+    codes = np.concatenate([own + start for own, start in zip(parts, how.starts, strict=False)])
     names, found, labels = groups_of(table, by, len(codes))
     design = design_of(table, sample, len(codes))
-    size = int(starts[-1])
-    blocks = max(len(labels), 1)
+    size, blocks = how.starts[-1], max(len(labels), 1)
     cells = (np.zeros_like(codes) if found is None else found) * size + codes
     counted = np.bincount(cells, minlength=blocks * size).reshape(blocks, size)
     if not len(cells):
@@ -259,8 +257,8 @@ class _How:
             with named_pair(number if len(mechanisms) > 1 else None):
                 self._add(mechanism, chosen)
         self.strength = 0.0 if self.method != "map" else chosen.strength or float(self.expected.size)
-        sizes = [matrix.shape[1] for matrix in self.matrices]
-        self.parts = [slice(end - size, end) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
+        self.starts = np.cumsum([0, *(matrix.shape[1] for matrix in self.matrices)]).tolist()
+        self.parts = list(map(slice, self.starts, self.starts[1:]))
         self.outputs: Labels = self.matrices[0].outputs
         if self.several:
             self.outputs = tuple((k, y) for k, m in enumerate(self.matrices, start=1) for y in m.outputs)

@@ -361,7 +361,7 @@ def narrowed(
 
 def _scaled(rows: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats, Floats]:
     """Rows from 0 to 1, without those whose bounds cut nothing off; sum theta = 1 allows to shift them."""
-    bottom, span = rows.min(axis=1), rows.max(axis=1) - rows.min(axis=1)
+    bottom, span = rows.min(axis=1), np.ptp(rows, axis=1)
     useful = span > 1e-6 * np.abs(rows).max(axis=1)  # others are constant up to rounding
     rows, low, high = rows[useful], low[useful], high[useful]
     bottom, span = bottom[useful], span[useful]

@@ -126,7 +126,7 @@ class Likelihood:
     def parts(self, rows: slice, B: Floats, gamma: Floats) -> Parts:
         """What some rows say at some coefficients."""
         seen, a = self.seen(rows)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(all="ignore"):
             found = [self.family.rows(B @ X[:, rows], one) for X, one in zip(self.designs, seen, strict=True)]
             if len(found) == 1:
                 one = np.ones((1, 1))

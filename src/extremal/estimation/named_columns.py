@@ -24,10 +24,14 @@ if TYPE_CHECKING:
 class NamedColumns:
     """Named columns in memory."""
 
-    names: tuple[str, ...]
     columns: Mapping[str, Any]
     where: str = "the frame"
     drawn: Mapping[str, Mechanism] = field(default_factory=dict)  # from what, where the source says so
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return tuple(self.columns)
 
     def __getitem__(self, name: str) -> Any:
         checks.columns([name], self.names, self.where)
@@ -67,7 +71,7 @@ def read_table(
                 value is None or INTEGER.fullmatch(value) for value in columns[each]
             ):
                 columns[each] = [None if value is None else int(value) for value in columns[each]]
-    return NamedColumns(tuple(wanted), columns, "the file")
+    return NamedColumns(columns, "the file")
 
 
 def store_table(
@@ -76,14 +80,13 @@ def store_table(
     """Columns of a survey's reports."""
     stored.check_clear(others)
     stored.check_one_mechanism(reports)
-    wanted = list(dict.fromkeys([*reports, *others]))
-    columns = _complete(stored.columns(wanted), reports, missing)
+    columns = _complete(stored.columns(list(dict.fromkeys([*reports, *others]))), reports, missing)
     drawn = {
         part.column: m.mechanism
         for q in stored.published.questions
         for part, m in zip(q.parts, q.mechanisms, strict=False)
     }
-    return NamedColumns(tuple(wanted), columns, "the store", drawn)
+    return NamedColumns(columns, "the store", drawn)
 
 
 def _complete(columns: Mapping[str, Any], reports: Sequence[str], missing: str) -> dict[str, Any]:
@@ -109,9 +112,7 @@ def table_of(reports: Any, column: Any, by: Any, sample: SampleDesign | None) ->
     from .._common.frames import eager_frame
 
     eager = eager_frame(reports)
-    return NamedColumns(
-        tuple(eager.columns), {name: eager.get_column(name).to_native() for name in eager.columns}
-    )
+    return NamedColumns({name: eager.get_column(name).to_native() for name in eager.columns})
 
 
 def codes_of(outputs: Labels, reports: Any, table: NamedColumns | None, column: Any) -> Ints:
@@ -138,7 +139,7 @@ def joined(
     columns = {
         name: [value for table in known for value in as_list(table[name])] for name in dict.fromkeys(names)
     }
-    return NamedColumns(tuple(columns), columns)
+    return NamedColumns(columns)
 
 
 def design_of(table: NamedColumns | None, sample: SampleDesign | None, n: int) -> SurveyDesign | None:

@@ -27,8 +27,6 @@ from .likelihood import Likelihood, unpacked, weighted_products
 if TYPE_CHECKING:
     from .result import Regression
 
-ERRORS = ("information", "robust", "cluster")
-
 
 def covariance(fitted: Fitted, errors: str, rows: int) -> Floats:
     """The covariance of the coefficients.

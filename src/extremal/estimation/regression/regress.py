@@ -21,7 +21,7 @@ from .assembly import Assembly
 from .columns import ModelMatrix, Parsed, clear_terms, parse
 from .families import Family, Ordinal
 from .fit import fit, fit_corrected
-from .inference import ERRORS, covariance, misfit
+from .inference import covariance, misfit
 from .likelihood import Emissions
 from .reading import (
     Combinations,
@@ -37,12 +37,11 @@ from .reading import (
     read_rows,
 )
 from .result import MisfitWarning, Regression, Source
-from .tables import DIFFERENT, DOUBT
+from .tables import DIFFERENT, DOUBT, ERRORS, PREDICTORS
 
 Model = Literal[
     "logit", "probit", "multinomial", "ordinal", "ordinal-probit", "gaussian", "poisson", "binomial"
 ]
-PREDICTORS = ("covariates", "shares", "prior", "corrected")
 
 
 @one_thread

@@ -45,8 +45,8 @@ DOUBT = (
 PREDICTORS = {
     "covariates": "their shares depend on the other covariates (a multinomial logit fitted along with the model)",
     "shares": "their shares are the same for everybody, whatever the other covariates, and fitted along with the model",
-    "corrected": "scores are corrected by the inverse of the mechanism, without a model of their shares",
     "prior": "their shares are those of the mechanism's prior, for everybody, and taken as given",
+    "corrected": "scores are corrected by the inverse of the mechanism, without a model of their shares",
 }
 
 

@@ -169,15 +169,6 @@ def ratio_intervals(parts: Ends, wholes: Ends, values: Floats, others: Floats, c
     return Ends(np.clip(found[0], 0.0, 1.0), np.clip(found[1], 0.0, 1.0))
 
 
-def two_sided_quantile(error: float, degrees: int | None = None) -> float:
-    """The quantile of a standard normal, or of Student's t, that is exceeded in size with this probability."""
-    if degrees is None:
-        return normal_quantile(error / 2)
-    from scipy.special import stdtrit
-
-    return -float(stdtrit(max(degrees, 1), error / 2))
-
-
 SEARCHES = 40  # for an end of an interval
 NEWTON = 12  # for a saddlepoint, from that of the search before
 CLOSE = 1e-5  # of the width: where an end is found

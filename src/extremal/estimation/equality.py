@@ -57,7 +57,7 @@ class EqualityTest:
     degrees: tuple[int, ...]  # of chi-squared, or the two of F
     p_value: float | None
     name: str  # "score" or "Wald"
-    between: str = "groups"
+    between: str
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that JSON knows."""
@@ -106,9 +106,9 @@ def equality_test(
         other, more, _ = cells.left_by(groups)
         left, degrees = left - other, degrees - more
     if totals is None:
-        if not degrees:  # all reports are the same, or the mechanisms tell nothing
-            return EqualityTest(None, (0,), None, "score", between)
-        return EqualityTest(left, (degrees,), float(chdtrc(degrees, left)), "score", between)
+        # Without degrees all reports are the same, or the mechanisms tell nothing.
+        found = (left, float(chdtrc(degrees, left))) if degrees else (None, None)
+        return EqualityTest(found[0], (degrees,), found[1], "score", between)
     rest = max(totals.degrees - degrees + 1, 1)
     if degrees == 0 or unseen:
         return EqualityTest(None, (degrees, rest), None, "Wald", between)

@@ -279,7 +279,7 @@ class Tabled(ABC):
         return self.table._repr_html_() + html_table("; ".join(self.notes()[1:]), [])
 
 
-def source(reports: int, method: str, survey: WeightedReports | None, stages: int = 1) -> str:
+def source(reports: int, method: str, survey: WeightedReports | None, stages: int) -> str:
     """Where figures come from, for a title."""
     several = f" in {stages} stages" if stages > 1 else ""
     said = f"from {counted(reports, 'report')}{several} by {method}"

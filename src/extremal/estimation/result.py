@@ -96,8 +96,8 @@ class Estimate(Tabled):
     gap: float | None
     channel: Channel = field(repr=False)
     stages: tuple[StageReports, ...] = field(repr=False)
-    intervals: str = "each"
-    survey: WeightedReports | None = None
+    intervals: str
+    survey: WeightedReports | None
 
     @property
     def labels(self) -> Labels:

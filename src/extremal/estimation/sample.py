@@ -113,11 +113,11 @@ def _listed(values: Any, name: str) -> tuple[Any, ...]:
 class SurveyDesign:
     """Who was asked with which weight, in which stratum and cluster; None where nobody said."""
 
-    weights: Floats | None = None  # over the largest one, `unit`, so that no square is out of range
-    unit: float = 1.0
-    strata: Ints | None = None
-    strata_labels: Labels = ()
-    clusters: Ints | None = None
+    weights: Floats | None  # over the largest one, `unit`, so that no square is out of range
+    unit: float
+    strata: Ints | None
+    strata_labels: Labels
+    clusters: Ints | None
 
     @property
     def words(self) -> str:

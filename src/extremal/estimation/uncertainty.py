@@ -9,7 +9,7 @@ import numpy as np
 
 from .._common.threads import one_thread
 from .._common.types import Bools, Floats, Ints
-from .approximate import FEW, covering, ordinary_intervals, pulls, two_sided_quantile
+from .approximate import FEW, covering, ordinary_intervals, pulls
 from .betting import StageReports, always_intervals, staged_intervals
 from .contrasts import Channel, Scaled, interior, statements, variances
 from .intervals import Ends, clopper_pearson, narrowed, normal_quantile, target_intervals
@@ -207,5 +207,7 @@ class Uncertainty:
         """The numbers of reports, fewer where variances are estimated with few degrees of freedom."""
         if self.survey is None:
             return self._sizes(W)
-        student = two_sided_quantile(error, self.survey.degrees)
+        from scipy.special import stdtrit
+
+        student = -float(stdtrit(max(self.survey.degrees, 1), error / 2))
         return self._sizes(W) * (normal_quantile(error / 2) / student) ** 2

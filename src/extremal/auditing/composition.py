@@ -117,8 +117,14 @@ def joint_release(*mechanisms: Released) -> Mechanism:
         The mechanisms, one for each release.
     """
     parts = _parts(mechanisms)
-    _check_tuples(parts)  # now, not after minutes of making those of the first few
-    first = parts[0]
+    first, outcomes = parts[0], math.prod(m.shape[1] for m in parts)
+    check_size(first.shape[0], outcomes)  # now, not after minutes of making those of the first few
+    if outcomes > MOST_TUPLES:
+        raise SizeError(
+            f"a joint release must have at most {MOST_TUPLES} combinations of reports",
+            given=f"{outcomes} of {len(parts)} releases",
+            remedy="evaluate repeated ones with repeat_release(...), or use the bound added_with_ldp(...)",
+        )
     joint = Mechanism(first.matrix, first.inputs, [(y,) for y in first.outputs])
     for other in parts[1:]:
         pair = joint.compose(other)
@@ -130,17 +136,6 @@ def _parts(mechanisms: Sequence[Released]) -> list[Mechanism]:
     if not mechanisms:
         raise MechanismError("there must be at least one mechanism", given="none")
     return [as_mechanism(m) for m in mechanisms]
-
-
-def _check_tuples(mechanisms: list[Mechanism]) -> None:
-    outcomes = math.prod(m.shape[1] for m in mechanisms)
-    check_size(mechanisms[0].shape[0], outcomes)
-    if outcomes > MOST_TUPLES:
-        raise SizeError(
-            f"a joint release must have at most {MOST_TUPLES} combinations of reports",
-            given=f"{outcomes} of {len(mechanisms)} releases",
-            remedy=("evaluate repeated ones with repeat_release(...), or use the bound added_with_ldp(...)"),
-        )
 
 
 @one_thread

@@ -304,12 +304,11 @@ def leakage(mechanisms: Sequence[Released], answers: Prior | Sequence[Prior]) ->
         checks.length(answers, "answers", len(parts), "wave")
         own = list(zip(map(check_prior, answers), parts, strict=True))
     alone = tuple(epsilon_pml(prior, part) for prior, part in own)
-    return PanelLeakage(alone, path, each, _worst_of_two(*own) if len(own) == 2 else _worst(own, alone))
-
-
-def _worst(own: list[tuple[Prior, Mechanism]], alone: tuple[float, ...]) -> float:
+    if len(own) == 2:
+        return PanelLeakage(alone, path, each, _worst_of_two(*own))
     levels = [ldp_epsilon(part) for _, part in own]
-    return min(one + math.fsum(levels[:s] + levels[s + 1 :]) for s, one in enumerate(alone))
+    worst = min(one + math.fsum(levels[:s] + levels[s + 1 :]) for s, one in enumerate(alone))
+    return PanelLeakage(alone, path, each, worst)
 
 
 def _worst_of_two(one: tuple[Prior, Mechanism], other: tuple[Prior, Mechanism]) -> float:

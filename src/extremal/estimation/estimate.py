@@ -255,7 +255,21 @@ class _How:
         self.channels: list[Channel] = []
         for number, mechanism in enumerate(mechanisms, start=1):
             with named_pair(number if len(mechanisms) > 1 else None):
-                self._add(mechanism, chosen)
+                matrix = as_estimable(mechanism)
+                expected = reference_prior(mechanism, chosen.prior)
+                if expected is None and self.method == "map":
+                    raise OptionError(
+                        'method "map" must have a prior',
+                        given="a plain mechanism",
+                        remedy='give `method=ex.Method("map", prior)`, or a certified mechanism',
+                    )
+                self.expected = (
+                    _uniform(matrix) if expected is None else expected
+                )  # of the last, who knew most
+                check_match(self.expected, matrix)
+                self.matrices.append(matrix)
+                self.channels.append(Channel(matrix.matrix, self.expected.probabilities))
+                check_same_answers(matrix, self.matrices[0])
         self.strength = 0.0 if self.method != "map" else chosen.strength or float(self.expected.size)
         self.starts = np.cumsum([0, *(matrix.shape[1] for matrix in self.matrices)]).tolist()
         self.parts = list(map(slice, self.starts, self.starts[1:]))
@@ -267,23 +281,6 @@ class _How:
     def several(self) -> bool:
         """Whether there are several mechanisms."""
         return len(self.matrices) > 1
-
-    def _add(self, mechanism: Any, chosen: Method) -> None:
-        matrix = as_estimable(mechanism)
-        expected = reference_prior(mechanism, chosen.prior)
-        if expected is None and self.method == "map":
-            raise OptionError(
-                'method "map" must have a prior',
-                given="a plain mechanism",
-                remedy='give `method=ex.Method("map", prior)`, or a certified mechanism',
-            )
-        self.expected = _uniform(matrix) if expected is None else expected  # of the last, who knew most
-        check_match(self.expected, matrix)
-        channel = Channel(matrix.matrix, self.expected.probabilities)
-        if self.matrices:
-            check_same_answers(matrix, self.matrices[0])
-        self.matrices.append(matrix)
-        self.channels.append(channel)
 
     def each(self, reports: list[Any], read: Callable[[Mechanism, Any], Read]) -> list[Read]:
         """What is read from the reports of each mechanism; errors name the pair."""

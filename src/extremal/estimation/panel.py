@@ -174,18 +174,19 @@ def change(
         for m, column in zip((one, two), columns, strict=True)
     ]
     _check_independent(one, two, codes)
-    joint = product_mechanism(one, two)
+    check_size(one.shape[0] * two.shape[0], one.shape[1] * two.shape[1])
     pairs = codes[0] * two.shape[1] + codes[1]
     drawn = check_sample(sample)
     if drawn is not None:
         drawn = drawn.at(kept, len(there))
     # Codes stand for the pairs of labels: no comparison of tuples for each person.
-    numbered = Mechanism(joint.matrix, joint.inputs)
+    inputs = list(product(one.inputs, two.inputs))
+    numbered = Mechanism(np.kron(one.matrix, two.matrix), inputs)
     marginals = [
         m.prior_between if isinstance(m, Certified) else Prior.uniform(one.inputs) for m in mechanisms
     ]
     expected = np.kron(marginals[0].probabilities, marginals[1].probabilities)
-    how = Method(prior=Prior(expected, joint.inputs))
+    how = Method(prior=Prior(expected, inputs))
     found = estimate(numbered, pairs, confidence, intervals=intervals, sample=drawn, method=how)
     return Change(one.inputs, found, len(there) - len(kept))
 
@@ -203,13 +204,3 @@ def _check_independent(one: Mechanism, two: Mechanism, codes: list[Any]) -> None
             given=f"{agree} of {n} that agree",
             remedy="draw the second wave with another occasion, and give the files of two waves",
         )
-
-
-def product_mechanism(one: Mechanism, two: Mechanism) -> Mechanism:
-    """Two independent draws, each from the answer of its wave: inputs and outputs are pairs."""
-    check_size(one.shape[0] * two.shape[0], one.shape[1] * two.shape[1])
-    return Mechanism(
-        np.kron(one.matrix, two.matrix),
-        list(product(one.inputs, two.inputs)),
-        list(product(one.outputs, two.outputs)),
-    )

@@ -25,7 +25,7 @@ from ..model.evidence import Evidence
 from ..model.prior import Prior
 from ..model.prior_set import PriorSet
 from .proof import Run, column_runs
-from .stored import decimal, decimals, decode_evidence, decode_label, encode_evidence, encode_label, strings
+from .stored import decimal, decimals, decode_evidence, decode_label, encode_evidence, encode_label, shares
 
 if TYPE_CHECKING:
     from .certified import Certified
@@ -220,7 +220,7 @@ def _decode_members(document: Document, make: type[Certified]) -> Certified:
     weights = np.zeros((m, n), dtype=np.uint64).T  # a column after the other, as they are read
     for j, groups in enumerate(columns):
         _decode_column(groups, weights[:, j])
-    prior = Prior(_decode_numbers(document["prior"], size, "prior"), map(decode_label, labels))
+    prior = Prior(shares(document["prior"], size, "prior"), map(decode_label, labels))
     evidence = decode_evidence(document[EVIDENCE], size) if EVIDENCE in document else None
     priors = None if document["prior_set"] is None else _decode_set(document["prior_set"], prior, evidence)
     level, outcomes = float(_text(document, "epsilon")), tuple(map(decode_label, outputs))
@@ -271,16 +271,12 @@ def _decode_set(value: object, nominal: Prior, evidence: Evidence | None) -> Pri
     if not isinstance(value, dict) or value.keys() != {*VECTORS, *NUMBERS, WORDS}:
         raise ValueError(f"prior_set must be null or have the members {[*VECTORS, *NUMBERS, WORDS]}")
     center, lower, upper = (
-        np.array(_decode_numbers(value[name], nominal.size, f"{name} of prior_set")) for name in VECTORS
+        np.array(shares(value[name], nominal.size, f"{name} of prior_set")) for name in VECTORS
     )
-    radius, confidence = _decode_numbers([value[name] for name in NUMBERS], 2, "prior_set")
+    radius, confidence = shares([value[name] for name in NUMBERS], 2, "prior_set")
     found = PriorSet(nominal, center, lower, upper, radius, confidence, evidence)
     words = _text(value, WORDS)
     return found if words == found.description else replace(found, note=words)
-
-
-def _decode_numbers(value: object, n: int, what: str) -> list[float]:
-    return [float(text) for text in strings(value, n, what)]
 
 
 def _encode_column(runs: list[Run]) -> list[list[str]]:

@@ -109,7 +109,7 @@ def decode_evidence(document: object, answers: int) -> Evidence:
         ]
         if not isinstance(stages, list) or not stages:
             raise ValueError("evidence from reports must have stages")
-        forged, drift = _shares(assumed, 2)
+        forged, drift = shares(assumed, 2)
         if not isinstance(valid, str) or valid not in VALID or not (forged < 1 and drift <= 2):
             raise ValueError("evidence from reports must say what is assumed of them")
         made = tuple(_stage(stage, answers) for stage in stages)
@@ -126,7 +126,7 @@ def _stage(document: object, answers: int) -> Collected:
     weights = tuple(tuple(_numbers(row, len(counts))) for row in rows)
     if any(sum(row) != 1 << bits for row in weights):
         raise ValueError("every row of weights must sum to 2^bits")
-    expected = _shares(prior, answers)
+    expected = shares(prior, answers)
     if abs(math.fsum(expected) - 1) > 1e-9 or min(expected) <= 0:
         raise ValueError("the prior of a stage must be positive and sum to 1")
     numbers = _numbers(counts, len(counts))
@@ -140,7 +140,7 @@ def _ranges(document: object, answers: int) -> tuple[tuple[float, ...], tuple[fl
         return None
     if not isinstance(document, list) or len(document) != 2:
         raise ValueError("ranges must be a list of smallest and one of largest shares")
-    lower, upper = (_shares(side, answers) for side in document)
+    lower, upper = (shares(side, answers) for side in document)
     if not all(0 <= l <= u <= 1 for l, u in zip(lower, upper, strict=True)):
         raise ValueError("ranges must be shares from 0 to 1")
     return lower, upper
@@ -171,9 +171,9 @@ def _numbers(document: object, count: int) -> list[int]:
     return [int(n) for n in found]
 
 
-def _shares(document: object, count: int) -> tuple[float, ...]:
-    """Doubles of at least 0."""
-    found = tuple(map(float, strings(document, count, "shares of evidence")))
+def shares(document: object, count: int, what: str = "shares of evidence") -> tuple[float, ...]:
+    """So many doubles of at least 0."""
+    found = tuple(map(float, strings(document, count, what)))
     if not all(math.isfinite(p) and p >= 0 for p in found):
-        raise ValueError("shares of evidence must be finite numbers >= 0")
+        raise ValueError(f"{what} must be finite numbers >= 0")
     return found

@@ -70,38 +70,31 @@ def labels(names: Iterable[Any]) -> list[str]:
 
 @one_thread
 def shares(
-    prior: ex.Prior, mechanism: ex.Mechanism, reports: int | None, other_way: bool, estimation: bool
-) -> list[str]:
-    """Whether the shares of the answers can be estimated; `other_way`: whether --utility shares could help."""
+    prior: ex.Prior, mechanism: ex.Mechanism, people: int | None, other_way: bool, estimation: bool
+) -> tuple[list[str], list[str]]:
+    """Whether the shares of the answers can be estimated, and how exactly, from so many people or the usual numbers.
+
+    `other_way`: whether --utility shares could help.
+    """
     import numpy as np
 
     from extremal.estimation.contrasts import Channel, standard_errors
 
     if prior.size > MOST_RANKED:
-        return []
+        return [], []
     remedy = "; --utility shares makes one that can" if other_way else ""
     if int(np.linalg.matrix_rank(mechanism.matrix)) < prior.size:
-        return [f"Reports of this mechanism cannot tell the shares of all answers apart{remedy}."]
-    n = reports or REPORTS
+        return [f"Reports of this mechanism cannot tell the shares of all answers apart{remedy}."], []
+    precision = [ex.planning.precision_sentence(prior, mechanism, () if people is None else (people,))]
+    n = people or REPORTS
     errors = standard_errors(Channel(mechanism.matrix, prior.probabilities), np.eye(prior.size), float(n))
     # No share can be told from 0, or some could be anything.
     nothing = bool((1.96 * errors >= prior.probabilities).all())
     if not nothing and not (np.isfinite(errors) & (errors > UNSURE)).any():
-        return []
+        return [], precision
     todo = "; design with --utility shares" if other_way else ""
     todo = "; ask more people, or choose a larger epsilon" if estimation else todo
-    return [f"With {n} people, {NOTHING_ABOUT_SHARES}{todo}."]
-
-
-@one_thread
-def precision(prior: ex.Prior, mechanism: ex.Mechanism, people: int | None) -> list[str]:
-    """How exactly so many people tell each share, or the usual numbers of people; nothing if not all are identified."""
-    import numpy as np
-
-    if prior.size > MOST_RANKED or int(np.linalg.matrix_rank(mechanism.matrix)) < prior.size:
-        return []
-    asked = () if people is None else (people,)
-    return [ex.planning.precision_sentence(prior, mechanism, asked)]
+    return [f"With {n} people, {NOTHING_ABOUT_SHARES}{todo}."], precision
 
 
 def estimated(found: ex.Estimate | GroupedEstimate) -> list[str]:

@@ -201,16 +201,12 @@ class DesignResult:
         counted = advice.counted_prior(self.known.data, self.target)
         return [*self.known.assumed, *counted, *advice.labels(self.prior.labels)]
 
-    def shares(self) -> list[str]:
-        """Whether the shares of the answers can be estimated."""
+    def shares(self) -> tuple[list[str], list[str]]:
+        """Whether the shares of the answers can be estimated, and how exactly."""
         other_way = self.utility not in ("shares", "mean") and self.made.epsilon > 0
         return advice.shares(
             self.prior, self.certified.between, self.people, other_way, self.utility == "shares"
         )
-
-    def precision(self) -> list[str]:
-        """How exactly so many people tell each share."""
-        return advice.precision(self.prior, self.certified.between, self.people)
 
     def facts(self) -> Facts:
         """All of it, for programs."""
@@ -242,14 +238,14 @@ class DesignResult:
                 "epsilon": ex.epsilon_pml(priors, certified.mechanism),
             }
         with progress("auditing"):
-            warnings = [*advice.disclosure(self.certified), *self.notes(), *self.shares()]
-            precision = " ".join(self.precision()) or None
-        return {**facts, "precision": precision, "file": self.target, "warnings": warnings}
+            unsure, precision = self.shares()
+            warnings = [*advice.disclosure(self.certified), *self.notes(), *unsure]
+        return {**facts, "precision": " ".join(precision) or None, "file": self.target, "warnings": warnings}
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         with progress("auditing"):
-            audit, shares, precise = ex.audit(self.certified), self.shares(), self.precision()
+            audit, (unsure, precision) = ex.audit(self.certified), self.shares()
         out.warn(*advice.disclosure(self.certified))
         top = float(self.prior.probabilities.max())
         out.heading(f"Prior, {self.known.origin}")
@@ -267,8 +263,8 @@ class DesignResult:
         out.say(*show.risk(audit))
         if audit.disclosures:
             out.say("Some reports rule out some answers: extremal audit says which.")
-        out.warn(*shares)
-        out.say(*precise)
+        out.warn(*unsure)
+        out.say(*precision)
         if notes := self.notes():
             out.heading("Before you share this")
             out.say(*notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,20 +52,19 @@ def first_design(state: State, known: Known) -> Made | None:
     if known.prior.size > PREVIEWED and known.prior.region(state.epsilon) <= known.prior.size:
         return None
     utility = utility_of(state, known.prior)
-    return _made(designed(known.given, state.epsilon, utility, time_limit=PREVIEW), known)
+    design = designed(known.given, state.epsilon, utility, time_limit=PREVIEW)
+    return _made(design, known, not design.stats.stopped)
 
 
 def final_design(state: State, known: Known, progress: Progress) -> Made:
     """The design that the library gives, certified."""
     utility = utility_of(state, known.prior)
-    made = _made(designed(known.given, state.epsilon, utility, progress=progress), known)
-    return replace(made, final=True)
+    return _made(designed(known.given, state.epsilon, utility, progress=progress), known, True)
 
 
-def _made(design: ex.Design, known: Known) -> Made:
+def _made(design: ex.Design, known: Known, final: bool) -> Made:
     certified = ex.certify(design, allow_true_answers=True)  # to show it; what draws is refused
-    audit, final = ex.audit(certified), not design.stats.stopped
-    return Made(design, certified, audit, response(known, design.epsilon), final)
+    return Made(design, certified, ex.audit(certified), response(known, design.epsilon), final)
 
 
 def response(known: Known, epsilon: float) -> ex.Mechanism:

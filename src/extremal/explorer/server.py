@@ -219,7 +219,7 @@ def create_app(token: str, host: str = "127.0.0.1") -> ASGIApp:
 
     routes = [Route(path, page) for path in PAGE]
     routes += [Route("/api/options", options), Route("/api/{task}", task, methods=["POST"])]
-    return Guard(TaskLimit(Starlette(routes=routes, lifespan=lifespan)), host, token)
+    return Guard(Starlette(routes=routes, lifespan=lifespan), host, token)
 
 
 async def read_document(request: Request) -> Document | None:
@@ -323,13 +323,16 @@ def run(host: str, port: int, open_browser: bool) -> None:
 
 
 class Guard:
-    """Refuses requests that are not from the explorer's own page, and adds the headers that protect it."""
+    """Refuses requests that are not from the explorer's own page, and adds the headers that protect it.
+
+    It also refuses tasks beyond `MOST_TASKS` at once, which bounds the bytes in memory too.
+    """
 
     def __init__(self, app: ASGIApp, host: str, token: str) -> None:
-        self.app, self.host, self.token = app, host, token.encode()
+        self.app, self.host, self.token, self.tasks = app, host, token.encode(), 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on if it is the page's own."""
+        """Pass a request on if it is the page's own; a task counts until its answer is sent or given up."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -340,8 +343,15 @@ class Guard:
             await send(message)
 
         refused = self.refusal(scope)
-        answer = self.app if refused is None else JSONResponse({"message": refused[1]}, refused[0])
-        await answer(scope, receive, guarded)
+        if refused is not None:
+            await JSONResponse({"message": refused[1]}, refused[0])(scope, receive, guarded)
+            return
+        task = scope["method"] == "POST"
+        self.tasks += task
+        try:
+            await self.app(scope, receive, guarded)
+        finally:
+            self.tasks -= task
 
     def refusal(self, scope: Scope) -> tuple[int, str] | None:
         """The status and reason for refusing a request, or None; its body is not read."""
@@ -363,8 +373,12 @@ class Guard:
             given = headers.get("x-explorer-token", [])
             if len(given) != 1 or not hmac.compare_digest(given[0].encode("latin-1"), self.token):
                 return 401, "this page lacks its key; open the link that the terminal shows"
-        if scope["method"] == "POST" and headers.get("content-type") != ["application/json"]:
+        if scope["method"] != "POST":
+            return None
+        if headers.get("content-type") != ["application/json"]:
             return 403, "requests must be JSON"
+        if self.tasks >= MOST_TASKS:
+            return 503, f"the explorer is busy with {self.tasks} tasks; wait until one has ended"
         return None
 
 
@@ -378,25 +392,3 @@ def is_own_name(name: str, host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-class TaskLimit:
-    """Refuses tasks beyond `MOST_TASKS` at once, which bounds the bytes in memory too."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app, self.tasks = app, 0
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on; a task counts from its first byte until its answer is sent or given up."""
-        if scope["type"] != "http" or scope["method"] != "POST":
-            await self.app(scope, receive, send)
-            return
-        if self.tasks >= MOST_TASKS:
-            busy = f"the explorer is busy with {self.tasks} tasks; wait until one has ended"
-            await JSONResponse({"message": busy}, 503)(scope, receive, send)
-            return
-        self.tasks += 1
-        try:
-            await self.app(scope, receive, send)
-        finally:
-            self.tasks -= 1

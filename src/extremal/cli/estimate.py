@@ -152,7 +152,7 @@ def estimate(
     from extremal.collection.store import is_store
 
     output.check(*sources, *(reports.mechanism or []))
-    groups = None if by is None else split_labels(by)
+    beside = Beside(None if by is None else split_labels(by), people.sample(), top)
     if more.safe is not None and by is not None:
         raise OptionError("--safe and --by must not be combined", remedy="leave one of them out")
     if stores := [source for source in sources if is_store(source)]:
@@ -163,7 +163,6 @@ def estimate(
                 remedy="write its reports to a file: extremal survey export",
             )
         _check_store_options(reports, more)
-        beside = Beside(groups, people.sample(), top)
         return output.judge(estimate_store(sources[0], question, beside, how.given(), more.stages))
     mechanisms = reports.mechanism or []
     if not mechanisms:
@@ -188,16 +187,16 @@ def estimate(
             "--group and --columns must not be combined", remedy="the shares of each column are shown anyway"
         )
     pairs = [
-        (one, _reports(source, one, chosen, groups, reports, people))
+        (one, _reports(source, one, chosen, beside, reports))
         for source, one in zip(sources, certified, strict=True)
     ]
     with progress("estimating"):
-        found = _estimate(pairs, chosen, groups, people, how)
+        found = _estimate(pairs, chosen, beside, how)
         each = {}
         if more.stages:
             for number, (source, pair) in enumerate(zip(sources, pairs, strict=True), 1):
                 title = f"Stage {number}, {source}"
-                each[title] = _estimate([pair], chosen, groups, people, how).table
+                each[title] = _estimate([pair], chosen, beside, how).table
         also = _also(found, certified[0], chosen, more)
         result = EstimateResult(found, *also, _bounds(found, more.safe), each)
     output.judge(result)
@@ -232,13 +231,12 @@ def _reports(
     source: str,
     certified: ex.Certified,
     chosen: Columns | None,
-    groups: list[str] | None,
+    beside: Beside,
     reports: ReportOptions,
-    people: options.SampleOptions,
 ) -> Any:
     """How often each report stands in a file, or the columns that groups and a sample need."""
-    missing, sample = reports.missing or "refuse", people.sample()
-    if not groups and sample is None:
+    missing = reports.missing or "refuse"
+    if not beside.names:
         return report_counts(source, chosen, certified, reports, missing)
     from extremal.estimation.named_columns import read_table
     from extremal.release.files.source import only_column, open_data
@@ -248,8 +246,7 @@ def _reports(
         kind: Any = {"format": format, "delimiter": reports.delimiter}
         check_numbers(path, **kind, drew=[certified])
         column: Any = chosen or only_column(open_data(path, [], **kind))
-        more = [*(groups or []), *(() if sample is None else sample.names)]
-        return read_table(path, column, more, missing=missing, **kind)
+        return read_table(path, column, beside.names, missing=missing, **kind)
 
 
 def _check_list_options(
@@ -269,18 +266,15 @@ def _check_list_options(
 def _estimate(
     pairs: list[tuple[ex.Certified, Any]],
     chosen: Columns | None,
-    groups: list[str] | None,
-    people: options.SampleOptions,
+    beside: Beside,
     how: IntervalOptions,
 ) -> Found:
     """The estimate, of groups and from a sample where columns say so."""
     given: Any = pairs[0] if len(pairs) == 1 else (pairs,)
     if isinstance(pairs[0][1], dict):
         return ex.estimate(*given, **how.given())
-    by: Any = groups[0] if groups is not None and len(groups) == 1 else groups
-    column = chosen or pairs[0][1].names[0]
-    more: Any = {"column": column, "by": by, "sample": people.sample(), **how.given()}
-    return ex.estimate(*given, **more)
+    told: Any = {"column": chosen or pairs[0][1].names[0], **beside.given, **how.given()}
+    return ex.estimate(*given, **told)
 
 
 def _also(

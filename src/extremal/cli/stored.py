@@ -34,7 +34,14 @@ class Beside:
 
     @property
     def names(self) -> list[str]:
+        """The columns in which they stand."""
         return [*(self.by or []), *(() if self.sample is None else self.sample.names)]
+
+    @property
+    def given(self) -> Any:
+        """What an estimate is told of them."""
+        by = self.by[0] if self.by is not None and len(self.by) == 1 else self.by
+        return {"by": by, "sample": self.sample}
 
 
 @dataclass(frozen=True)
@@ -184,15 +191,14 @@ def _estimated(
             drew.append(", ".join(numbers))
     if not pairs:
         return _unanswered(reports, part)
-    by = beside.by[0] if beside.by is not None and len(beside.by) == 1 else beside.by
     with progress(f"estimating {part.column}"):
-        given: Any = {"sample": beside.sample, **how}
+        given: Any = {"column": part.column, **beside.given, **how}
         source: tuple[Any, Any] = pairs[0] if len(pairs) == 1 else (pairs, None)
-        found = ex.estimate(*source, column=part.column, by=by, **given)
+        found = ex.estimate(*source, **given)
         shown = tables(part, found)
         each = {}
         for number, pair in zip(drew, pairs, strict=True) if stages and len(pairs) > 1 else ():
-            alone = ex.estimate(*pair, column=part.column, by=by, **given)
+            alone = ex.estimate(*pair, **given)
             each[f"mechanism number {number}, {alone.table.title}"] = alone.table
     warnings = [show.sentence(note) for note in found.notes() if "WARNING" in note]
     shares_of_answers = part.groups is None and isinstance(part.mechanism, ex.Certified)  # not in the clear

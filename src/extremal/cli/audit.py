@@ -14,7 +14,7 @@ from extremal.errors import FileError, PriorError
 from . import advice, options, show
 from .failure import CheckFailed
 from .inputs import parse_prior, read_columns, read_mechanism, renamed
-from .output import Facts, Output, Result, check_target, progress, taken_twice, write_text
+from .output import Facts, Output, check_target, progress, taken_twice, write_text
 
 if TYPE_CHECKING:
     from extremal.auditing.pairs import PairsAudit
@@ -102,7 +102,7 @@ def audit(
     _check(source, pairs, page, output, markdown)
     if pairs.pairs is not None:
         tested = _test(pairs, epsilon, prior)
-        _give(PairsResult(tested), tested, output, markdown)
+        _give(PairsResult(tested), output, markdown)
         if tested.violation:
             raise CheckFailed("")
         return
@@ -118,10 +118,10 @@ def audit(
         made = _audit(read, prior)
         if page.report_file is not None:
             write_text(page.report_file, made.page(page.title, str(source)), output.overwrite)
-        _give(made, made.audit, output, markdown)
+        _give(made, output, markdown)
         if page.report_file is not None and not output.as_json and not markdown:
             show.Console(output.target == "-").lines("", f"Page in {page.report_file}")
-        leaks, slack = made.audit.epsilon, 0.0 if made.audit.exact else 1e-9
+        leaks, slack = made.found.epsilon, 0.0 if made.found.exact else 1e-9
     if epsilon is not None and leaks > epsilon + slack:
         limit, found = apart(epsilon, leaks)
         raise CheckFailed(f"leakage must be at most {limit} nats, but it is {found}")
@@ -155,10 +155,10 @@ def _check(
         )
 
 
-def _give(result: Result, found: ex.Audit | PairsAudit, output: Output, markdown: bool) -> None:
+def _give(result: AuditResult | PairsResult, output: Output, markdown: bool) -> None:
     if markdown:
         output.write(result)
-        print(show.visible(found.to_markdown()), end="")
+        print(show.visible(result.found.to_markdown()), end="")
     else:
         output.give(result)
 
@@ -211,12 +211,12 @@ class AuditResult:
 
     prior: ex.Prior | ex.PriorSet
     mechanism: ex.Certified | ex.Mechanism
-    audit: ex.Audit
+    found: ex.Audit
     own_prior: bool  # the one that the mechanism was certified for
 
     def facts(self) -> Facts:
         """All of it, for programs."""
-        return self.audit.to_dict()
+        return self.found.to_dict()
 
     def page(self, title: str, source: str) -> str:
         """A page with pictures."""
@@ -239,7 +239,7 @@ class AuditResult:
                 "ruled_out": "; ".join(map(str, o.excluded)),
                 "ruled_out_probability": o.excluded_probability,
             }
-            for o in self.audit.outcomes
+            for o in self.found.outcomes
         ]
 
     def warnings(self) -> list[str]:
@@ -248,13 +248,13 @@ class AuditResult:
 
         if isinstance(self.mechanism, ex.Certified) and self.own_prior:
             return advice.disclosure(self.mechanism)
-        return near_disclosure(self.audit)
+        return near_disclosure(self.found)
 
     def tell(self, out: show.Console) -> None:
         """What a person wants to read."""
         from extremal.auditing.text import measures_in_nats
 
-        made = self.audit
+        made = self.found
         out.warn(*self.warnings())
         out.heading("In short")
         out.say(*show.risk(made))
@@ -270,7 +270,7 @@ class AuditResult:
     def _ruled_out(self) -> list[str]:
         from extremal.auditing.text import sentence
 
-        found = self.audit.disclosures
+        found = self.found.disclosures
         if not found:
             return ["Never: after every report every answer is still possible."]
         lines = [f"- {sentence(d)}" for d in found[:MOST_LISTED]]

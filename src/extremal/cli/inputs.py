@@ -27,7 +27,6 @@ from extremal.model.reading import Learned, Numbers, number, read_counts, read_j
 
 from .failure import WORDS
 from .options import (
-    DataOptions,
     KeyOptions,
     LearnOptions,
     PriorOptions,
@@ -150,15 +149,20 @@ def _file(path: str) -> Any:
     return found.st_dev, found.st_ino
 
 
-def _counted(path: str, column: Columns | None, reading: Reading, missing: str) -> dict[Any, Any]:
+def _counted(
+    path: str,
+    column: Columns | None,
+    reading: Reading,
+    missing: str,
+    drew: Sequence[ex.Certified] = (),
+) -> dict[Any, Any]:
     """How often each value stands in a column of a file, or each combination in several columns."""
     from extremal.release.files.source import read_counts
 
     with file_or_stdin(path, reading.format) as (name, format), progress("reading") as bar:
-        delimiter = reading.delimiter
-        return dict(
-            read_counts(name, column, format=format, delimiter=delimiter, missing=missing, progress=bar)
-        )
+        how: Any = {"format": format, "delimiter": reading.delimiter}
+        check_numbers(name, **how, drew=drew)
+        return dict(read_counts(name, column, **how, missing=missing, progress=bar))
 
 
 def read_columns(
@@ -298,11 +302,7 @@ def report_counts(
 
     check_columns(column, certified)
     match = match_tuples if isinstance(column, tuple) else match_labels
-    with file_or_stdin(path, reading.format) as (name, format):
-        how: Any = {"format": format, "delimiter": reading.delimiter}
-        check_numbers(name, **how, drew=[certified])
-        found = _counted(name, column, DataOptions(**how), missing)
-    return match(found, certified.outputs)
+    return match(_counted(path, column, reading, missing, [certified]), certified.outputs)
 
 
 def check_numbers(path: str, format: str | None, delimiter: str | None, drew: Iterable[ex.Certified]) -> None:

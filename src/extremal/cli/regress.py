@@ -102,12 +102,7 @@ def regress(
         progress("fitting"),
     ):
         warnings.simplefilter("ignore")  # what they say is among the notes
-        how: Any = {
-            "model": fit.model,
-            "answers": answers,
-            "predictors": fit.predictors,
-            "errors": fit.errors,
-        }
+        how: Any = {**options.given(fit, "weights", "clusters", "confidence"), "answers": answers}
         drew = given.values() if isinstance(given, dict) else [given]
         check_numbers(path, kind, reading.delimiter, drew)
         sample = options.SampleOptions(weights=fit.weights, clusters=fit.clusters).sample()

@@ -118,18 +118,17 @@ def module_path() -> str:
 
 
 class Pool:
-    """Up to `most` processes; a task goes to an idle one that has done the like before, if there is one."""
+    """Up to three processes; a task goes to an idle one that has done the like before, if there is one."""
 
-    def __init__(self, most: int = 3, warm: int = 2) -> None:
-        self.warm = warm
-        self.free = asyncio.Semaphore(most)
+    def __init__(self) -> None:
+        self.free = asyncio.Semaphore(3)
         self.idle: list[Process] = []
         self.all: set[Process] = set()
         self.closed = False
 
     async def open(self) -> None:
-        """Start the first processes."""
-        while len(self.idle) < self.warm:
+        """Start the first two processes."""
+        for _ in range(2):
             self.idle.append(await self._start())
 
     async def close(self) -> None:

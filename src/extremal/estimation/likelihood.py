@@ -124,19 +124,26 @@ def _minimum(inverse: Floats, theta: Floats, slope: Floats, held: NDArray[np.boo
     Shares below 0 are held there, and those that would rise are let go: all at once while they become fewer, else the
     last alone, which always ends.
     """
+    from scipy.linalg import lapack
+
     fewest = len(theta) + 1
     for _ in range(EXCHANGES):
         x = theta + inverse @ np.where(held, 0, slope)
-        rows = inverse[held]
-        pull = _solve(rows[:, held], x[held])
-        x -= pull @ rows
-        x[held] = 0
+        kept = held.nonzero()[0]
+        if len(kept):
+            rows = inverse[kept]
+            _, pull, failed = lapack.dposv(rows[:, kept], x[kept])
+            if failed:
+                return np.zeros_like(x)
+            x -= pull @ rows
+            x[kept] = 0
         wrong = x < 0
-        wrong[held] = slope[held] + pull > ROUNDING
+        if len(kept):
+            wrong[kept] = slope[kept] + pull > ROUNDING
         count = int(np.count_nonzero(wrong))
         if count == 0:
             break
-        if not held.any():  # most of those just below 0 rise once the others are held
+        if not len(kept):  # most of those just below 0 rise once the others are held
             wrong = x <= x[wrong].mean()
         elif count >= fewest:
             wrong[: np.flatnonzero(wrong)[-1]] = False

@@ -13,6 +13,7 @@ number is to be that number.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import inspect
 import itertools
@@ -299,6 +300,21 @@ def run_in(
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
+@contextlib.contextmanager
+def built(commit: str) -> Iterator[Path]:
+    """The source tree of a commit, compiled, for as long as it is needed."""
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder) / "base"
+        command = ["git", "worktree", "add", "--detach", str(base), commit]
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+        try:
+            command = [sys.executable, str(base / "tools" / "build_native.py")]
+            subprocess.run(command, check=True, capture_output=True)
+            yield base
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", str(base)], cwd=ROOT, check=True)
+
+
 def compare(old: dict[str, dict[str, Found]], new: dict[str, dict[str, Found]]) -> int:
     """Print what differs, and count the differences in bits."""
     faults = 0
@@ -341,21 +357,8 @@ def main() -> int:
     if options.set:
         changed = run_in(ROOT, options.part, options.few, options.set)
         return 1 if compare(run_in(ROOT, options.part, options.few), changed) else 0
-    with tempfile.TemporaryDirectory() as folder:
-        base = Path(folder) / "base"
-        subprocess.run(
-            ["git", "worktree", "add", "--detach", str(base), options.base],
-            cwd=ROOT,
-            check=True,
-            capture_output=True,
-        )
-        try:
-            subprocess.run(
-                [sys.executable, str(base / "tools" / "build_native.py")], check=True, capture_output=True
-            )
-            old = run_in(base, options.part, options.few)
-        finally:
-            subprocess.run(["git", "worktree", "remove", "--force", str(base)], cwd=ROOT, check=True)
+    with built(options.base) as base:
+        old = run_in(base, options.part, options.few)
     return 1 if compare(old, run_in(ROOT, options.part, options.few)) else 0
 
 

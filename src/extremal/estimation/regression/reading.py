@@ -135,8 +135,11 @@ class Combinations:
 
     def filled(self, frame: Any, labels: Sequence[Any]) -> Any:
         """The frame with one label of each private predictor in every row."""
-        n, chosen = len(frame), zip(self.each.items(), labels, strict=True)
-        return frame.assign(**{name: labelled(all_, np.full(n, all_.index(x))) for (name, all_), x in chosen})
+        places = {
+            name: np.full(len(frame), known.index(label))
+            for (name, known), label in zip(self.each.items(), labels, strict=True)
+        }
+        return frame.assign(**{name: labelled(self.each[name], own) for name, own in places.items()})
 
     def own(self, private: PrivateColumns) -> list[int]:
         """Which of the columns are predictors."""

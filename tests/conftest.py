@@ -50,8 +50,6 @@ def pytest_xdist_auto_num_workers():
 # Those that need a browser follow one another, so that they share it.
 LONGEST = [
     "release/test_spark.py",
-    "collection/test_browsers.py",
-    "collection/test_list_draws.py",
     "collection/test_elements.py",
     "collection/test_form.py",
     "collection/test_routes.py",
@@ -65,7 +63,6 @@ LONGEST = [
     "collection/test_frames.py",
     "collection/test_draws.py",
     "collection/test_looks.py",
-    "test_contrib.py",
     "collection/test_connections.py",
     "cli/test_installed.py",
     "test_docs.py",

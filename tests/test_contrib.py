@@ -172,6 +172,7 @@ DESIGNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("survey_package")
 def test_shares_from_designs_of_the_package_survey_are_those_of_the_library(tmp_path):
     """R's own variance between clusters, mapped, against the library's. The intervals are R's normal ones."""
@@ -196,6 +197,7 @@ def test_shares_from_designs_of_the_package_survey_are_those_of_the_library(tmp_
         )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("survey_package")
 def test_groups_replicates_and_missing_reports_of_the_package_survey(tmp_path):
     """A group is that part of the people; replicates give errors near the linearised ones; nothing is lost unsaid."""

@@ -172,7 +172,7 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 400), marks=pytest.mark.slow)], ids=len)
+@pytest.mark.parametrize("seeds", [range(5), pytest.param(range(5, 400), marks=pytest.mark.slow)], ids=len)
 @pytest.mark.parametrize("name", CALLS)
 def test_only_errors_of_the_library_are_raised(name, seeds):
     for seed in seeds:

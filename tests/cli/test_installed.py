@@ -114,6 +114,7 @@ def test_an_interrupt_ends_with_one_line_at_most_and_no_files(tmp_path, number, 
     assert not (tmp_path / "private.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals")
 def test_a_terminal_gets_colours_unless_it_wants_none(tmp_path):
     import pty

@@ -91,6 +91,7 @@ def test_what_the_check_says_of_stages_is_what_design_and_estimate_say(here, fac
     assert case["times"] == pytest.approx(together / information(first), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_check_warns_where_learning_does_not_pay(here):
     Path("hopeless.toml").write_text(SURVEY.replace("forged = 0", "forged = 0.3"))
     done = run("survey", "check", "hopeless.toml")

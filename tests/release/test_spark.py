@@ -526,6 +526,7 @@ def test_unknown_and_missing_values_are_counted_and_not_repeated(dirty):
     expect(ValuesError, nan, lambda: ex.privatize(dirty, {"number": D}))
 
 
+@pytest.mark.slow
 def test_a_refused_job_leaves_nothing_whatever_the_committer(spark, dirty, tmp_path):
     """Algorithm 2 would publish the files of tasks that succeeded before another one failed."""
     path = tmp_path / "reports"
@@ -734,6 +735,7 @@ def test_values_that_were_refused_are_not_in_the_logs(spark, folder, tmp_path):
 # --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_worker_unpacks_tables_once(spark, frame, keyed, tmp_path):
     job, _ = plan({"answer": C}, Terms())
     releases = spark.sparkContext.broadcast(job.releases)
@@ -752,6 +754,7 @@ def test_a_worker_unpacks_tables_once(spark, frame, keyed, tmp_path):
     assert len({(worker, tables) for worker, tables in tasks}) == len(workers)
 
 
+@pytest.mark.slow
 def test_the_page_about_spark_shows_what_happens(spark, table, tmp_path):
     """With its files in a folder of the test's: Spark's working directory is that of its virtual machine."""
     table.to_parquet(tmp_path / "records.parquet")

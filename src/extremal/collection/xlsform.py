@@ -153,15 +153,13 @@ def _sheet(sheet: Any) -> Rows:
             continue
         if header is None:
             header = [re.sub(r"\s*::?\s*", "::", text).lower().replace(" ", "_") for text in texts]
-            header = [re.sub(r"^(label|hint)::(.*)$", _language, text) for text in header]
+            # label::english_(en) is label::english (en), which is what settings say.
+            header = [
+                re.sub("^(label|hint)::.*$", lambda m: m[0].replace("_(", " ("), text) for text in header
+            ]
         else:
             rows[number] = {key: text for key, text in zip(header, texts, strict=False) if key and text}
     return rows
-
-
-def _language(found: re.Match[str]) -> str:
-    """label::english_(en) as label::english (en), which is what settings say."""
-    return f"{found[1]}::{found[2].replace('_(', ' (')}"
 
 
 def _cell(value: Any) -> str:

@@ -118,7 +118,12 @@ def numpy_codes(alphabet: Alphabet, values: Array) -> tuple[Array, Rows]:
     if values.dtype.kind in "iu":
         return _integer_codes(alphabet, values)
     if values.dtype.kind == "f" and values.dtype.itemsize <= 8:
-        numbers = {float(label): row for label, row in alphabet.row_of.items() if _is_float(label)}
+        numbers = {
+            float(label): row
+            for label, row in alphabet.row_of.items()
+            if isinstance(label, float)  # or a whole number that some double is
+            or (isinstance(label, int) and abs(label) < 1 << 1023 and int(float(label)) == label)
+        }
         return _search(numbers, values.astype(np.float64), len(alphabet.inputs))
     return object_codes(alphabet, values.tolist())
 
@@ -236,10 +241,3 @@ def shown(value: Any) -> str:
     """A value as messages show it: a number of numpy as the number it is, and nothing too long."""
     plain = value.item() if isinstance(value, np.generic) else value
     return str(plain)[:60] if isinstance(plain, np.generic) else brief(plain)  # a longdouble stays one
-
-
-def _is_float(label: Any) -> bool:
-    """Whether a number is the value of some double."""
-    return isinstance(label, float) or (
-        isinstance(label, int) and abs(label) < 1 << 1023 and int(float(label)) == label
-    )

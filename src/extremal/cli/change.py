@@ -9,7 +9,7 @@ import extremal as ex
 from extremal.errors import FileError, OptionError, SizeError, ValuesError
 
 from . import options, show
-from .inputs import load_mechanism
+from .inputs import load_mechanism, read_columns
 from .output import Facts, Output, progress
 
 MOST_ANSWERS = 30  # whose pairs are estimated; the mechanism of pairs grows with their fourth power
@@ -60,8 +60,7 @@ def change(
             given=size,
             remedy="merge rare answers",
         )
-    with progress("reading"):
-        waves = [_wave(path, name, id_column) for path, name in zip(files, names, strict=True)]
+    waves = [_wave(path, name, id_column) for path, name in zip(files, names, strict=True)]
     people = list(dict.fromkeys([*waves[0], *waves[1]]))
     if not waves[0].keys() & waves[1].keys():
         raise ValuesError(
@@ -83,13 +82,11 @@ def _both(given: list[str] | None, option: str) -> list[Any]:
 
 def _wave(path: str, column: str | None, ids: str) -> dict[Any, Any]:
     """The report of each person; a person must occur once."""
-    from extremal.release.files.source import open_data, read_texts
-
-    data = open_data(path, [ids, *([] if column is None else [column])], None, None)
-    others = [name for name in data.columns if name != ids]
-    if column is None and len(others) != 1:
+    _, table = read_columns(path, ids, [column], options.DataOptions(), every=column is None)
+    people = table.pop(ids)
+    if len(table) != 1:
         raise FileError("the column of reports must be named", given=path, remedy="give --column NAME")
-    people, reports = read_texts(data, ids), read_texts(data, column or others[0])
+    (reports,) = table.values()
     found = dict(zip(people, reports, strict=True))
     if None in found or len(found) < len(people):
         raise ValuesError("every person must occur once", given=f"an id twice, or none, in {path}")

@@ -145,18 +145,18 @@ class Checked:
         out.say(*outlook.sentences(self.findings.epsilon))
 
     def _rows(self) -> list[tuple[str, ...]]:
-        levels = {leakage.question: leakage for leakage in self.findings.leakages}
+        bounds = {leakage.question for leakage in self.findings.leakages if leakage.at_most}
         rows: list[tuple[str, ...]] = []
-        for q in self.published.questions:
-            level, needed = levels.get(q.name), self.people[q.name]
-            own = "sent as it is" if level is None else f"{level.own:.4g}"
-            everything = "" if level is None else f"{'≤ ' if level.at_most else ''}{level.all:.4g}"
+        for q, row in zip(self.published.questions, self.records(), strict=True):
+            own, all_of_them, needed = row["own_epsilon"], row["epsilon_of_all_reports"], row["people_needed"]
             reports = " x ".join(str(len(m.outputs)) for m in q.mechanisms)
             reports = reports if q.windows is None else f"{q.windows.reports:,}"
-            takes = "too many" if needed is None else f"{needed:,}"
-            if level is None or self.published.width is None:
-                takes = ""
-            rows.append((q.name, q.kind, str(len(q.answers)), reports, own, everything, takes))
+            levels, takes = ("sent as it is", ""), ""
+            if own is not None:
+                levels = f"{own:.4g}", f"{'≤ ' if q.name in bounds else ''}{all_of_them:.4g}"
+            if own is not None and self.published.width is not None:
+                takes = "too many" if needed is None else f"{needed:,}"
+            rows.append((q.name, q.kind, str(len(q.answers)), reports, *levels, takes))
         return rows
 
 

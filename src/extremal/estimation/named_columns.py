@@ -123,7 +123,15 @@ def codes_of(outputs: Labels, reports: Any, table: NamedColumns | None, column: 
             given="counts",
             remedy="give a column of reports, a frame or a file",
         )
-    return report_codes(outputs, _reports(table, reports, column))
+    if table is None and column is not None:
+        raise OptionError("must come with a frame or a file", parameter="column", given="a column of reports")
+    if table is None:
+        return report_codes(outputs, reports)
+    if column is None and len(table.names) != 1:
+        raise OptionError(
+            "must name the column of reports", parameter="column", given=f"none of {shorten(table.names, 12)}"
+        )
+    return report_codes(outputs, table.read(table.names[0] if column is None else column))
 
 
 def joined(
@@ -155,22 +163,6 @@ def design_of(table: NamedColumns | None, sample: SampleDesign | None, n: int) -
             checks.length(values, name, n, "report", error=ValuesError)
     unit = 1.0 if w is None else float(w.max())
     return SurveyDesign(None if w is None else w / unit, unit, s, strata_labels, c)
-
-
-def _reports(table: NamedColumns | None, reports: Any, column: Any) -> Any:
-    if table is None:
-        if column is not None:
-            raise OptionError(
-                "must come with a frame or a file", parameter="column", given="a column of reports"
-            )
-        return reports
-    if column is None:
-        if len(table.names) == 1:
-            return table[table.names[0]]
-        raise OptionError(
-            "must name the column of reports", parameter="column", given=f"none of {shorten(table.names, 12)}"
-        )
-    return table.read(column)
 
 
 def groups_of(table: NamedColumns | None, by: Any, n: int) -> tuple[tuple[str, ...], Ints | None, Labels]:

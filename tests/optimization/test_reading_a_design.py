@@ -46,7 +46,7 @@ def test_a_design_prints_itself():
     assert "(gap " in first
     assert second == "3 answers, 3 reports; a report can rule out up to 2 answers"
     assert third.startswith("method enumeration, ")
-    assert "columns in 1 rounds" in third
+    assert "columns in 1 round" in third
     page = design._repr_html_()
     assert page.startswith("<pre>mutual information")
     assert "<table>" in page

@@ -181,7 +181,7 @@ def estimating(ex: Any) -> Iterator[Case]:
     groups = np.array(["a", "b", "c", "d"])[rng.integers(0, 4, rows)]
     yield "regress", make, lambda c: ex.regress(c, "y ~ " + " + ".join(names), data)
     yield "by groups", make, lambda c: ex.estimate(c, reports, by=groups)
-    yield "plan", lambda: priors(ex, 6)["zipf"], lambda prior: ex.plan(prior, epsilon=1.0, margin=0.02)
+    yield "plan", lambda: priors(ex, 6)["zipf"], lambda prior: ex.plan(prior, epsilon=1.0, width=0.04)
 
 
 def starting(ex: Any) -> Iterator[Case]:

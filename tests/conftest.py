@@ -75,8 +75,8 @@ LONGEST = [
     "release/test_joint.py",
     "release/test_arrays.py",
     "studies/test_demo.py",
-    "optimization/oracles/exchange/test_spread.py",
-    "optimization/oracles/levels/test_solve.py",
+    "optimization/oracles/exchange/test_equal_weights.py",
+    "optimization/oracles/levels/test_oracle.py",
 ]
 
 

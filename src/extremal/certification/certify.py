@@ -47,13 +47,13 @@ def certify(
     Parameters
     ----------
     prior
-        A design alone; or how frequent each input is. For a PriorSet epsilon holds for every prior of the set: the
+        A design alone; or how common each answer is. For a PriorSet epsilon holds for every prior of the set: the
         worst case is computed in exact rationals.
     mechanism
         The matrix to certify. It may leak more than epsilon by rounding (1e-9), no more. Of a mechanism in blocks the
         matrix between blocks is certified, for the exact masses of the blocks.
     epsilon
-        The level to certify, in nats.
+        The limit to prove, in nats.
     allow_true_answers
         Certify even if reports disclose the answers: if, under the (nominal) prior, at most a tenth of the doubt about
         an answer is left when its report is seen. Otherwise DisclosureError is raised.

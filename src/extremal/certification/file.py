@@ -2,7 +2,7 @@
 
 `encode` gives the document of a certified mechanism and `decode` reads one back. A document is accepted only if it is
 what `encode` writes for the same content, so nothing passes that it would not have written.
-Whether the weights satisfy epsilon is not decided here: `certify` proves it anew for every file.
+Whether the weights satisfy epsilon is not decided here: building the `Certified` proves it anew for every file.
 docs/api/file-format.md is the specification for other languages.
 """
 

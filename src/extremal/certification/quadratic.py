@@ -37,8 +37,8 @@ def check_quadratic(
 ) -> Check:
     """Whether a mechanism has this efficiency under epsilon-PML, and no other a larger one than the bound.
 
-    A proof that is `over_set` is for mechanisms that keep epsilon for all of `priors`, see prior_sets. Without one
-    the bound is 1, what direct answers are worth, or 0 where nothing may be told.
+    A proof that is `over_set` is for mechanisms that keep epsilon for all of `priors`, see `prior_sets`. Without a
+    proof the bound is 1, what direct answers are worth, or 0 where nothing may be told.
     """
     pi, P, A = (np.asarray(a, dtype=np.float64) for a in (probabilities, matrix, A))
     how = "the efficiency of direct answers" if proof is None else "the proof of the design"

@@ -3,8 +3,6 @@
 With the prior sorted in decreasing order, epsilon_k = -log(sum of the N - k largest masses). A column with k
 zeros is possible only if epsilon >= epsilon_k. Region k is [epsilon_{k-1}, epsilon_k) for k = 1..N-1 and, the
 case the paper leaves out, region N is [epsilon_{N-1}, epsilon_max).
-
-The only module that sorts a prior: everywhere else symbols keep the caller's order.
 """
 
 from __future__ import annotations

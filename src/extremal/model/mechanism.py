@@ -205,7 +205,7 @@ class Mechanism:
 
 
 def identity(prior: Prior) -> Mechanism:
-    """The mechanism that releases X itself."""
+    """The mechanism that releases the answer itself."""
     check_size(check_prior(prior).size, prior.size)
     return Mechanism(np.eye(prior.size), prior.labels, prior.labels)
 

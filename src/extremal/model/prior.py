@@ -1,4 +1,4 @@
-"""Prior: what is publicly known about the secret before anything is released."""
+"""Prior: how common each answer is, as everybody knows before any report."""
 
 from __future__ import annotations
 

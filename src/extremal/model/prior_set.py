@@ -1,4 +1,4 @@
-"""PriorSet: what is known about the secret when its distribution is only known to lie in a set.
+"""PriorSet: a set of priors of which one is the true one.
 
 Every set here is {pi : lower <= pi <= upper, sum pi = 1, ||pi - center||_1 <= radius}: an l1 ball has no bounds but
 0 and 1, per-symbol intervals have no radius. The prior of the set under which a column p is least likely is found by
@@ -44,9 +44,9 @@ class PriorSet:
 
     Where a function takes a PriorSet in place of a Prior it promises the worst case over the set. If the set comes
     from a sample it holds the true prior with probability `confidence`, and so does the promise. With `evidence`, such
-    as the counts of that sample, the set is computed again from it and refused if it is another; without, the
-    confidence is a claim of whoever made the set. Build one with from_counts, from_reports,
-    l1_ball, intervals or at_least.
+    as the counts of that sample, the set is computed again from it and refused if it does not follow; without,
+    the confidence is a claim of whoever made the set. Build one with from_counts, from_reports, l1_ball,
+    intervals or at_least.
 
     Examples
     --------
@@ -268,7 +268,7 @@ class PriorSet:
         confidence
             The probability with which the set holds the true prior.
         kind
-            "both" or "l1", as in `from_counts`.
+            "both", "intervals" or "l1", as in `from_counts`.
         """
         p = check_prior(prior).probabilities
         n = checks.number(observations, "observations", least=1, remedy="e.g. 1000", error=PriorError)

@@ -83,7 +83,7 @@ def fullest(problem: QuadraticProblem) -> Floats:
 def farthest(cone: SetLevels) -> Floats:
     """The lift vector less 1 of largest |x|^2 for a symmetric set and a uniform nominal prior.
 
-    Of all mixtures of two nested sets, k symbols too few to be an output and u of which k are part, see set_levels.
+    It mixes two nested sets: k symbols, too few to be a column alone, and u symbols that hold them, see `set_levels`.
     """
     n = cone.size
     h = cone.least(np.tril(np.ones((n, n))))
@@ -286,7 +286,7 @@ def constant(problem: Problem, effort: Effort) -> Found:
 
 
 def identity(problem: Problem, effort: Effort) -> Found:
-    """epsilon >= epsilon_max: X itself. Lift vectors are all mixtures of e_i/pi_i, so y_i = pi_i mu(e_i/pi_i)."""
+    """epsilon >= epsilon_max: the answer itself. Lift vectors are mixtures of e_i/pi_i, so y_i = pi_i mu(e_i/pi_i)."""
     pi = problem.nominal.probabilities
     return Found("identity", identity_mechanism(problem.nominal), proof=pi * problem.mu(np.diag(1 / pi)))
 

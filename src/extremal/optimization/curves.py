@@ -56,7 +56,7 @@ HEAD = ("epsilon", "best design", "at most possible", "randomized response")
 class Tradeoff(Tabular):
     """Curves over epsilon: what is optimal, what is proven impossible to exceed, and what randomized response gives.
 
-    `ceiling` is the utility of releasing X itself.
+    `ceiling` is the value of releasing the answer itself.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Tradeoff(Tabular):
         return [HEAD, *(tuple(f"{x:.4g}" for x in [*row.values()][:-1]) for row in self.rows())]
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Axes with both curves over epsilon, and the utility of releasing X itself.
+        """Axes with both curves over epsilon, and the value of releasing the answer itself.
 
         Parameters
         ----------

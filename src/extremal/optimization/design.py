@@ -151,7 +151,7 @@ def designed(
     time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Design:
-    """The same for one of a series: without the warning, and an interrupt ends all of it, not this one alone."""
+    """What `design` returns, for one of a series: no warning, and an interrupt ends all of it, not this one alone."""
     return uninterrupted(
         solve(Problem(prior, epsilon, utility, notion), Effort(tolerance, time_limit, progress))
     )

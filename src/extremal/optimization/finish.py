@@ -125,7 +125,7 @@ class Design(Designed):
     method
         The method that found it.
     made
-        The mechanism, or its arcs where a matrix would be too large.
+        The mechanism; in blocks of answers, or as arcs, where a matrix would be too large.
     value
         What it is worth: an efficiency, or the utility.
     upper_bound

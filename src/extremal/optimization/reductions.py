@@ -35,7 +35,7 @@ RIDGE = 1e-6  # of the errors of all shares, added to a loss that does not need 
 
 @dataclass(frozen=True, eq=False)
 class Symbols:
-    """The group of each symbol, and the order of the groups: the most likely first, then that of the largest loss."""
+    """The group of each symbol, and the order of the groups: by falling mass, those of equal mass by falling loss."""
 
     groups: Ints
     order: Ints
@@ -55,7 +55,7 @@ class Symbols:
 
     @classmethod
     def sorted(cls, pi: Floats, A: Floats) -> Symbols:
-        """All of them."""
+        """Every symbol is a group of its own."""
         return cls(np.arange(len(pi)), np.lexsort((-np.diagonal(A), -pi)))
 
     @property

@@ -5,10 +5,10 @@ h(A) = max(center(A) - moved, lower(A), 1 - upper(rest)).
 
 Why three levels. The prior of the set under which a column is least likely depends on the order of its elements only.
 So among columns of the same order h is linear: every lift vector is a mixture of indicators 1_S / pi(S) of nested sets
-S, and it is admissible if the same mixture of (1 - c h(S)) / pi(S) is at most 0, where h(S) is the smallest probability
-of S over the set. One linear constraint: an extremal mixture has at most two terms, one set with h(S) < 1/c and one
-superset S' with h(S') >= 1/c. For a single prior S' is S and the partial symbol (Algorithm 1); over all priors only the
-whole alphabet has a positive h, and the columns are the patterns {1, e^epsilon}^N of local differential privacy.
+S, and it is admissible if the same mixture of (1 - c h(S)) / pi(S) is at most 0. One linear constraint: an extremal
+mixture has at most two terms, one set with h(S) < 1/c and one superset S' with h(S') >= 1/c. For a single prior S' is S
+and the partial symbol (Algorithm 1); over all priors only the set of all symbols has a positive h, and the columns are
+the patterns {1, e^epsilon}^N of local differential privacy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LARGEST = 16  # symbols: 2^16 sets
 
 @dataclass(frozen=True, eq=False)
 class SetLevels:
-    """A set of priors at a level c = e^epsilon, symbols in decreasing order of the nominal masses pi."""
+    """A set of priors, its symbols in a given order, and c = e^epsilon; `moved` is half of the radius."""
 
     pi: Floats
     center: Floats
@@ -44,7 +44,7 @@ class SetLevels:
 
     @classmethod
     def of(cls, priors: PriorSet, epsilon: float, order: Ints) -> SetLevels:
-        """The cone of a set with its symbols in this order."""
+        """The same for a set, with its symbols in this order."""
         return cls(
             priors.nominal.probabilities[order],
             priors.center[order],

@@ -16,16 +16,9 @@ from .problem import Problem
 from .tuning import VERTICES_TABLED
 
 LIFTS = 1e-14  # of a lift: what rounding does to it
-
-
-STEEP = (
-    1e-6  # of the value, or of 1: an optimum that rounding moves by more is not known, and its bound says so
-)
-
-
+# Of the value, or of 1: an optimum that rounding moves by more is not known, and its bound says so.
+STEEP = 1e-6
 DUAL = 1e-12  # of the elements of a dual vector: what rounding does to their sum
-
-
 ULPS = 1e-15  # of the values of f: what rounding does to a sum of them
 
 

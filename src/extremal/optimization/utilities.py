@@ -1,13 +1,14 @@
-"""How the best mechanism for a utility is found, in each way that there is for one prior.
+"""The ways to the best mechanism for a utility: for one prior, for a set of priors, and under other notions than PML.
 
-How the best mechanism for a utility and a set of priors is found: Theorem 5's program over the columns of the set.
+For one prior `WAYS` lists them.
 
-A mechanism satisfies epsilon-PML for every prior of a set if and only if each of its columns p does:
-max_i p_i <= e^epsilon h(p), h(p) the smallest mean of p over the set. h is concave and positively homogeneous, so
-these columns form a convex cone, and the best mechanism is a combination of its extreme columns, normalised to mean 1
-under the nominal prior. Utility is that under the nominal prior.
+For a set of priors it is Theorem 5's program over the columns of the set. A mechanism satisfies epsilon-PML for every
+prior of a set if and only if each of its columns p does: max_i p_i <= e^epsilon h(p), h(p) the smallest mean of p over
+the set. h is concave and positively homogeneous, so these columns form a convex cone, and the best mechanism is a
+combination of its extreme columns, normalised to mean 1 under the nominal prior. Utility is that under the nominal
+prior.
 
-The best mechanisms under neighbouring notions of privacy.
+Other notions:
 
 - Local differential privacy: columns are patterns in {1, e^epsilon}^N (staircase mechanisms, Kairouz, Oh and
   Viswanath, 2016).

@@ -1,8 +1,8 @@
 """The list of all lift vectors, and the best bound over it.
 
 For weights W and prices y let m be the largest x'Wx - y.x of all vectors. No mechanism has a larger tr(WC), as x has
-mean 0, and so direct * m / s^2 is a bound, see reductions. Here s is concave and m convex in (W, y), so a pair between
-two others is at least as good as the worse of them, and often better than both.
+mean 0, and so direct * m / s^2 is a bound, see `reductions`. Here s is concave and m convex in (W, y), so a pair
+between two others is at least as good as the worse of them, and often better than both.
 
 Up to LISTED symbols they are few enough to be mixed all at once.
 """

@@ -1,4 +1,4 @@
-"""What searches for lift vectors one round after another have in common."""
+"""What the oracles `exchange` and `levels` have in common: which bound a round is worth, and when to stop."""
 
 from __future__ import annotations
 

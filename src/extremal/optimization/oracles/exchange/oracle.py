@@ -1,15 +1,16 @@
 """Where lift vectors come from: a list of all where there are few, else local search after what is still missing.
 
-For hundreds of symbols they need no program for their weights. Each vector is chosen where those before leave the
-estimates worst (`Greedy`), so that equal weights are within a few percent of the best: 3 N vectors lose about 5 %,
-half as much with every half more. Vectors that come up again, such as those that tell one likely symbol, weigh more. A
-last step balances the weights exactly. Where it does not take too long, the best weights are then found.
+Local search takes one vector after another (`Greedy`): with C the covariance of lifts and W = C^-1 G C^-1, a vector x
+lowers the loss tr(G C^-1) by x'Wx for each unit of its weight. So the next vector is a vertex of large x'Wx, and joins
+C for those after it.
 
-One after another: with C the covariance of lifts and W = C^-1 G C^-1, a vector x lowers the loss tr(G C^-1) by x'Wx for
-each unit of its weight. So the next vector is a vertex of large x'Wx, and joins C for those after it. Equal weights of
-the vectors are then close to the best: no program for weights is needed. Drawn for long, their covariance nears the
-best one, whatever is to be done with them: so it proves a bound over the list of all vectors long before a program over
-few columns does, whose weights and prices know only these.
+For hundreds of symbols such vectors need no program for their weights: equal weights are within a few percent of the
+best. 3 N vectors lose about 5 %, half as much with every half more. Vectors that come up again, such as those that tell
+one likely symbol, weigh more. A last step balances the weights exactly. Where it does not take too long, the best
+weights are then found.
+
+Drawn for long, the covariance of such vectors nears the best one. So it proves a bound over the list of all vectors
+long before a program over few columns does, whose weights and prices know only these.
 
 Symbols of little mass are not kept apart by the room in a vector. Left alone, x'Wx rises with the square of how many of
 them a vector holds, so that some vectors would hold hundreds and most none. This spends variance on how many there

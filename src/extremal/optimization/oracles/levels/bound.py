@@ -282,12 +282,12 @@ def bound(
     before: Floats,
     seconds: float = math.inf,
 ) -> tuple[Floats, Relaxed, Ints]:
-    """A tree of cells (split, child, rho, theta, mode, bound, v) that covers all vectors, and relaxed vectors.
+    """A tree of cells (split, first, rho, theta, mode, bound, v) that covers all vectors, and relaxed vectors.
 
     No vector of a cell has a larger lambda'W lambda - y.lambda than its bound. Ends when no leaf is above `target`,
     when there are `most` cells, or after so many seconds. The relaxed vectors are those of the leaves of largest
-    bounds, whose numbers come third. See proof.QuadraticProof for what the numbers of a cell mean; `slack` says how
-    precise they need to be. The tree grows from one that was made `before`, perhaps for other weights.
+    bounds, whose numbers come third. `QuadraticProof` says what the numbers of a cell mean, `slack` how precise they
+    need to be. The tree grows from one that was made `before`, perhaps for other weights.
     """
     n = cone.size
     kA, kB, vA, vB, whole = branches(cone)

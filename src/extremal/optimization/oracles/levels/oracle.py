@@ -158,7 +158,8 @@ def herd(
 ) -> Floats:
     """Vectors less 1 to which moving single symbols leads from these levels, as x'Wx - y.x rises.
 
-    As in greedy.Greedy, W = C^-1 G C^-1, and every vector found adds 1/N of itself to C for those after it.
+    As in the exchange oracle's `Greedy`, W = C^-1 G C^-1, and every vector found adds 1/N of itself to C for those
+    after it.
     """
     n, count = cone.size, len(levels)
     whole, W, X = np.zeros((n, n)), np.zeros((n, n)), np.zeros((count, n))

@@ -1,4 +1,4 @@
-"""Column generation over a set of priors for f-information: columns and bounds by `nested`."""
+"""Column generation over a set of priors for f-information: columns and bounds by `pricing`."""
 
 from __future__ import annotations
 

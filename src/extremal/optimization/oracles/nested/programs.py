@@ -110,7 +110,7 @@ class LiftProgram:
         return variables[:n], bound
 
     def over(self, effort: Effort) -> bool:
-        """Whether nothing is left of a effort, after what was done since it was last asked."""
+        """Whether nothing is left of an effort, after what was done since it was last asked."""
         effort.spend(self.spent)
         self.spent = 0.0
         return effort.over

@@ -1,9 +1,9 @@
 """PriorSet: a set of priors of which one is the true one.
 
 Every set here is {pi : lower <= pi <= upper, sum pi = 1, ||pi - center||_1 <= radius}: an l1 ball has no bounds but
-0 and 1, per-symbol intervals have no radius. The prior of the set under which a column p is least likely is found by
-moving mass from the symbols where p is largest to those where it is smallest, as far as bounds and radius allow: it
-depends on p only through the order of its elements.
+0 and 1, intervals have the radius 2, which limits nothing. The prior of the set under which a column p is least likely
+is found by moving mass from the symbols where p is largest to those where it is smallest, as far as bounds and radius
+allow: it depends on p only through the order of its elements.
 """
 
 from __future__ import annotations

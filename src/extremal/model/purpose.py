@@ -5,7 +5,7 @@ the covariance of the estimated shares per report, and its value is the efficien
 tr(A (diag pi - pi pi')), over that of the reports. An efficiency of 0.25 means: ask four times as many people as
 without privacy.
 
-And what proves a bound: of an efficiency, or of a utility.
+`Proof` is what proves a bound: of a utility a dual vector, of an efficiency a `QuadraticProof`.
 """
 
 from __future__ import annotations

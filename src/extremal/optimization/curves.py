@@ -171,7 +171,7 @@ def tradeoff(
     tolerance
         How close to the optimum each design must be proven to be, relative to its value.
     time_limit
-        Seconds for each design; None for no limit.
+        Seconds for each design, as for design().
     progress
         A function that is called with (points done, points).
 
@@ -553,7 +553,7 @@ def compare(
     utility
         What the mechanism is for: a purpose such as `shares`, or a utility.
     time_limit
-        Seconds for each design; None for no limit.
+        Seconds for each design, as for design().
 
     Returns
     -------

@@ -4,7 +4,8 @@ Reports y of a mechanism P have the information matrix J = P diag(P_Y)^-1 P' abo
 estimated shares is J^-1 - pi pi' per report, and the value of a design is its efficiency: how many direct answers one
 report is worth.
 
-The best mixture of lift vectors is known for simplices, and for uniform priors with difference sets.
+The best mixture of lift vectors is known for simplices, and for uniform priors with difference sets. Else an oracle
+finds vectors and a bound over all: `listed` for few symbols, `exchange` for more, `levels` for a set of priors.
 """
 
 from __future__ import annotations

@@ -4,16 +4,16 @@ Reports about merged symbols estimate anything linear that treats them alike at 
 symbols themselves: averaging the rows of a mechanism over such a group, by the prior, keeps its leakage within
 epsilon, and what is left is the information in the model in which the shares within groups are known.
 
-The problem in coordinates that keep precision: lifts less 1, without the most likely symbol.
+`QuadraticProblem` has coordinates that keep precision: lifts less 1, without the most likely symbol.
 
 A mechanism is a mixture of lift vectors lambda = 1 + x with mean 1, so x has mean 0 and pi . x = 0: the most likely
 symbol's x follows from the others'. With C the covariance of the other symbols' x under the output distribution, the
 estimated shares have the covariance R C^-1 R' per report, R = E - pi 1', where E drops the most likely symbol. So
 tr(A Sigma) = tr(G C^-1) with G = R'AR. Small levels lose no digits: x is of the order of epsilon, not near 1.
 
-Bounds of the efficiency, with an allowance for every rounding error in them: for any W and any number m >= tr(WC) of
-every mechanism, tr(G C^-1) >= s^2 / m, where s is the sum of the singular values of L'M', H = B'WB = LL', G = M'M. So
-the efficiency is at most direct * m / s^2.
+`efficiency_bound` allows for every rounding error. For any W and any number m >= tr(WC) of every mechanism,
+tr(G C^-1) >= s^2 / m, where s is the sum of the singular values of L'M', H = B'WB = LL', G = M'M. So the efficiency is
+at most direct * m / s^2.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A separable utility does not see which of several equal symbols a column holds. 
 the classes, an optimal solution stays one; so the program needs only the mean lift in each class, and its multipliers,
 shared equally in a class, are those of the full program. Priors from counts have few classes, however many symbols.
 
-The same holds for a set of priors that does not change when two symbols are exchanged. Its columns have three levels.
+The same holds for a set of priors that does not change when two symbols are exchanged.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ written for lambda - low or for high - lambda, whichever is sparser; the row sum
 are rows of arrays here. The dual is min sum(y) with y . v >= mu(v) for all v, and any y gives the bound
 U* <= sum(y) + max_v (mu(v) - y . v).
 
-The optimal mechanism for an expected gain, as one linear program of polynomial size.
+For an expected gain one linear program of polynomial size is enough (`gain_program`).
 
 mu is a maximum over decisions of linear functions, so outputs with the same best decision can be merged: one output
 for each decision suffices. With q_wi = P(w|i) and rho_w = sum_i pi_i q_wi, maximise sum pi_i gain_wi q_wi subject to

@@ -3,7 +3,7 @@
 The loops are in C (`_native/nested_pricing.c`), where it says how the bound is proven. f enters them as a table whose
 chords lie above it, so bounds hold; columns that are found are evaluated with f itself.
 
-Pricing where masses are whole counts and a set of priors depends on sums of them alone.
+Where masses are whole counts and a set of priors depends on sums of them alone, `SumLattice` prices.
 
 In a ball, or between bounds in proportion to the nominal masses, the least probability h(A) of symbols A is a function
 of pi(A). A column has the level t on S, b on the rest of A, and S in A: with s = pi(S) and a = pi(A) known, so are t

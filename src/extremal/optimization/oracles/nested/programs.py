@@ -3,7 +3,7 @@
 For f-information see `oracle`. For expected gains columns come from linear programs, which prove the bound, too.
 For other utilities they come from local search, by linear programs and by moving single symbols, and nothing is proven.
 
-Linear functions over the admissible lift vectors of a set of priors.
+`LiftProgram` maximises a linear function over the admissible lift vectors of a set of priors.
 
 A column is admissible if max_i lambda_i <= c h(lambda), where h(lambda) = min over the set of pi . lambda. With
 D = center - lower, U = upper - center and m = radius / 2, linear programming duality gives

@@ -345,6 +345,14 @@ def test_a_file_whose_evidence_was_altered_is_refused(first, what, change, monke
         Certified.from_json(json.dumps(redigest(document)))
 
 
+def test_a_file_that_calls_it_certain_what_reports_tell_is_refused(first):
+    reports = collect(first, PI, 700, np.random.default_rng(13))
+    document = json.loads(ex.certify(ex.design(ex.PriorSet.from_reports(first, reports), 0.7)).to_json())
+    document["prior_set"]["confidence"] = "1.0"
+    with pytest.raises(FormatError):
+        Certified.from_json(json.dumps(redigest(document)))
+
+
 @pytest.mark.parametrize(
     ("options", "parameter"),
     [

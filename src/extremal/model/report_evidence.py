@@ -155,7 +155,7 @@ class CollectedReports:
         )
 
     def _told(self, confidence: float) -> Told:
-        return self._sums.told(1 - confidence)
+        return self._sums.told(1 - checks.confidence(confidence))
 
     def _ranges(self, told: Told, room: float) -> tuple[Floats, Floats]:
         """The shares of the next people, wider by rounding, but for what is ruled out."""

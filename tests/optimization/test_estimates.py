@@ -155,6 +155,28 @@ def test_merging_what_a_purpose_does_not_tell_apart_does_not_hurt():
     assert found.value >= purpose(prior, ex.Mechanism(every.matrix, prior.labels)) * (1 - 1e-6)
 
 
+@pytest.mark.parametrize("epsilon", [0.3, 0.7, 1.5])
+@pytest.mark.parametrize("scores", [[0, -5, -5, 0, -5, 1e9], [0, 1, 2, 1e8, 5, 5], [0, 3e-8, 1, 1]])
+def test_a_score_that_is_far_larger_than_the_others_does_not_make_these_equal(scores, epsilon):
+    design = ex.design(ex.Prior.uniform(len(scores)), epsilon, mean(dict(enumerate(scores))))
+    assert ex.check_design(design).problems == ()
+
+
+def test_a_mass_beyond_doubles_for_all_vectors_at_once_has_a_design_by_generated_ones():
+    prior = ex.Prior(
+        [
+            0.0021003987862983587,
+            1.3669922953558257e-07,
+            0.9935892353275716,
+            0.0042967346696049045,
+            1.3494517295643168e-05,
+        ]
+    )
+    design = ex.design(prior, 1.0107239762249532e-06, shares, tolerance=1e-4)
+    assert design.proven
+    assert ex.check_design(design).ok
+
+
 def test_means_of_scores_have_proven_designs():
     prior = ex.Prior([0.3, 0.25, 0.2, 0.15, 0.1])
     purpose = mean([1, 2, 3, 4, 5])

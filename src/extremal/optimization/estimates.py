@@ -10,6 +10,9 @@ finds vectors and a bound over all: `listed` for few symbols, `exchange` for mor
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -23,7 +26,7 @@ from ..model.mechanism import identity as identity_mechanism
 from ..model.prior import Prior
 from ..model.purpose import Purpose, QuadraticProof
 from .closed_forms import arranged, block_design, fullest
-from .effort import Effort, Stats, Why
+from .effort import Effort, Why
 from .finish import Found
 from .generate import NO_SEARCH, Solution
 from .masters.quadratic import QuadraticSearch, exactly_balanced, mixture_of, search_mixtures
@@ -36,7 +39,6 @@ from .reductions import (
     ULP,
     QuadraticProblem,
     Symbols,
-    efficiency,
     efficiency_bound,
     from_excess,
     most_by_vertices,
@@ -125,7 +127,9 @@ def best_mixture(
 def _searched(true: QuadraticProblem, goal: float, effort: Effort) -> Solution:
     """Column generation, or for many symbols vectors of equal weights, whose best weights take too long to find.
 
-    It begins with randomized response, which is also what is left if time is up before the first mixture.
+    It begins with randomized response, which is also what is left if time is up before the first mixture. Few symbols
+    have all vectors mixed at once; columns are generated after it where that misses the goal, as with masses of which
+    some are too small for it.
     """
     simple, start = randomized_response(true), None
     if true.alike and effort.rounds > 0:
@@ -134,30 +138,51 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort) -> Solution:
         start, found = arranged(true, fullest(true), upper, QuadraticProof(d), goal, effort)
         if found is not None:
             return found
+    proof = QuadraticProof(1 / true.most_variance)
+    known = mixture_of(true, *simple, math.inf, proof, "randomized response", NO_SEARCH)
     problem, many = ridged(true), true.size > EQUAL_WEIGHTS_FROM
     try:
-        effort.tell(efficiency(true, *simple), 1.0)
+        effort.tell(known.value, 1.0)
         if true.size <= LISTED:
-            oracle: ListedOracle | ExchangeOracle = ListedOracle(true, simple)
-        else:
-            oracle = make_oracle(problem, true, 0 if many else PAIR_ROUNDS, effort, goal, ENOUGH * goal)
+            known = _mixed(known, problem, true, goal, effort, ListedOracle(true, simple), start)
+            if known.gap <= goal or effort.over or effort.rounds == 0:
+                return known
+        oracle = make_oracle(problem, true, 0 if many else PAIR_ROUNDS, effort, goal, ENOUGH * goal)
     except KeyboardInterrupt:
         effort.interrupted = True
-        proof, stats = QuadraticProof(1 / true.most_variance), Stats(why=Why.INTERRUPTED)
-        return mixture_of(true, *simple, 1.0, proof, "randomized response", stats)
-    if isinstance(oracle, ExchangeOracle) and many and effort.rounds > 0:
+        return replace(known, upper=min(known.upper, 1.0), stats=replace(known.stats, why=Why.INTERRUPTED))
+    if many and effort.rounds > 0:
         return equal_weights(oracle, simple, goal)
+    return _mixed(known, problem, true, goal, effort, oracle, start)
+
+
+def _mixed(
+    known: Solution,
+    problem: QuadraticProblem,
+    true: QuadraticProblem,
+    goal: float,
+    effort: Effort,
+    oracle: ListedOracle | ExchangeOracle,
+    start: Floats | None,
+) -> Solution:
+    """The best mixture of the vectors of an oracle, or what is known if that is better."""
+    proven = known.upper < oracle.upper
+    proof = known.proof if proven else oracle.proof
+    assert isinstance(proof, QuadraticProof)
     search = QuadraticSearch(
         effort=effort,
         aim=ENOUGH * goal,
-        upper=oracle.upper,
+        upper=known.upper if proven else oracle.upper,
         problem=problem,
         true=true,
         goal=goal,
-        proof=oracle.proof,
-        simple=simple,
+        proof=proof,
+        simple=(known.lifts, known.weights),
     )
-    return search_mixtures(search, oracle, start)
+    found = search_mixtures(search, oracle, start)
+    name = known.method if found.lifts is known.lifts else found.method
+    stats = found.stats if known.stats is NO_SEARCH else known.stats + found.stats
+    return replace(found, method=name, stats=stats)
 
 
 def checked_loss(A: ArrayLike, size: int) -> Floats:

@@ -30,6 +30,7 @@ from ..model.purpose import QuadraticProof, direct_loss, explained, square_root
 from .generate import Solution, checked_bound
 
 ULP = 2.0**-52
+MERGED = 9e-10  # of the largest squared distance from any symbol: what merged symbols may differ by; a check has 1e-9
 RIDGE = 1e-6  # of the errors of all shares, added to a loss that does not need all of them
 
 
@@ -104,6 +105,7 @@ def ridged(problem: QuadraticProblem) -> QuadraticProblem:
 
 def merge_alike(A: Floats) -> Ints:
     """The group of each symbol, numbered by first appearance: i and j share one if A (e_i - e_j) is constant."""
+    centred, most = A, 0.0
     if np.count_nonzero(A - np.diag(np.diagonal(A))) == 0:
         ignored = np.diagonal(A) == 0
         alike = np.eye(len(A), dtype=np.bool_) | np.multiply.outer(ignored, ignored)
@@ -113,12 +115,16 @@ def merge_alike(A: Floats) -> Ints:
         own = np.diagonal(centred)
         both = own[:, None] + own
         # The squared length of A^1/2 (e_i - e_j), as far as that sums to 0.
-        alike = both - 2 * centred <= 1e-13 * both + 1e-15 * own.max()
+        squares = both - 2 * centred
+        alike = squares <= 1e-13 * both + 1e-15 * own.max()
+        most = MERGED * float(squares.max(axis=1).min())
     groups = np.full(len(A), -1, dtype=np.int64)
     count = 0
     for i in range(len(A)):
         if groups[i] < 0:
-            groups[alike[i] & (groups < 0)] = count
+            others = np.flatnonzero(alike[i] & (groups < 0))
+            apart = np.abs(centred[others] - centred[i]).max(axis=1)  # which squares hide
+            groups[others[apart <= most]] = count
             groups[i] = count
             count += 1
     return groups

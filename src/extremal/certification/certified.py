@@ -112,9 +112,8 @@ class Certified:
                 encode_label(label)
         except PriorError as error:
             raise error.within("mechanism: ", MechanismError) from None
-        package = __name__.partition(".")[
-            0
-        ]  # not imported: a module may not depend on the package it is part of
+        # Not imported: a module may not depend on the package it is part of.
+        package = __name__.partition(".")[0]
         _set(self, "library", self.library or f"{package} {sys.modules[package].__version__}")
         if self.prior_set is not None and self.prior != self.prior_set.nominal:
             raise CertificationError(

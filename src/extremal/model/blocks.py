@@ -27,9 +27,8 @@ from .prior import Prior
 BlockNumbers = NDArray[np.uint32]
 
 
-LARGEST_DENSE = (
-    4096  # symbols up to which a mechanism that has blocks is given as a matrix, which is easier to read
-)
+# Symbols up to which a mechanism that has blocks is given as a matrix, which is easier to read.
+LARGEST_DENSE = 4096
 
 
 @dataclass(frozen=True, eq=False)

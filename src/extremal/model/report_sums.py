@@ -26,9 +26,8 @@ from .evidence import WHOLE_SIMPLEX
 
 TOGETHER = 10  # answers up to which the half-spaces of all sets of answers are taken together
 LISTED = 14  # and up to which all sets are looked at; beyond, single answers and the sum of all errors
-STRENGTH = (
-    0.75  # the variance of a score in a stage, as a part of that in the stage before: guessed before both
-)
+# The variance of a score in a stage, as a part of that in the stage before: guessed before both.
+STRENGTH = 0.75
 LOOKS = 10  # sizes of bets for reports that are looked at all the time: one for each fourfold number of them
 FEWEST = 100.0  # reports for which the first of them is best
 MIXED = 1e-3  # of everybody is taken to give some answer at random: scores for answers that nobody expects

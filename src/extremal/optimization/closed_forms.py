@@ -230,9 +230,8 @@ def _singer(p: int, degree: int, n: int) -> Ints | None:
         if lower[0] == 0:
             continue
         state = [0] * degree
-        state[0] = (
-            1  # the element 1; multiplying by the root shifts, and the polynomial replaces the top power
-        )
+        # The element 1; multiplying by the root shifts, and the polynomial replaces the top power.
+        state[0] = 1
         found = []
         for i in range(order):
             if i and state == [1] + [0] * (degree - 1):

@@ -37,18 +37,16 @@ SEARCHED = 300  # symbols up to which branch and bound is worth starting
 EXHAUSTIVE = 36  # symbols up to which branch and bound is run to its end
 PRICED_AT_ONCE = 20  # symbols up to which exact pricing finds columns faster than search
 SHARED_ROWS = 0.8  # classes for each symbol, up to which equal symbols share a row
-SOLVED_AT_ONCE = (
-    300  # symbols up to which the first program takes a moment, and is solved whatever the time limit
-)
+# Symbols up to which the first program takes a moment, and is solved whatever the time limit.
+SOLVED_AT_ONCE = 300
 MERGED_FROM = 50  # symbols: below, the program itself is fast
 MERGED_ONLY_FROM = 400  # symbols up to which the unmerged program is worth trying
 SPARSE = 60  # symbols that a column holds or leaves, up to which it is sparse
 LISTED_PAIRS = 400_000  # columns of a set of priors in a program that is solved at once: about 10 s
 MERGED_OVER_SETS = 60  # classes from which small symbols of a set are merged
 FINEST_SUMS = 2_000  # counts in all up to which pairs of sums are gone through
-VERTICES_LISTED = (
-    1_900_000  # lift vectors: so many can be gone through, and the check of a design does it too
-)
+# Lift vectors: so many can be gone through, and the check of a design does it too.
+VERTICES_LISTED = 1_900_000
 SHORT_LIST = 300_000  # lift vectors that are gone through in every round
 EQUAL_WEIGHTS_FROM = 200  # symbols, beyond which the best weights take too long to find
 LISTED = 6  # symbols: up to so many all lift vectors, at most 60, are mixed at once
@@ -60,9 +58,8 @@ ARRANGED_FROM = 18  # symbols: beyond, arrangements of the best vector are not i
 CELLS = 1 << 15  # of each piece of the table of f: chords lie above t log t by at most 5e-10 max(1, high)
 FINE_CELLS = 1 << 19  # and a 256th of that
 LARGEST_TRACE = 500_000_000  # bytes that a dynamic programme may take to remember its choices
-LARGEST_TABLE = (
-    15  # symbols whose 2^15 subset sums are looked up instead of being branched on: they fit the cache
-)
+# Symbols whose 2^15 subset sums are looked up instead of being branched on: they fit the cache.
+LARGEST_TABLE = 15
 FRACTION = 0.2  # of the largest reduced value: columns of less are left for later rounds
 NODES_TO_THE_END = 20_000_000  # for each partial symbol, where branch and bound is run to its end
 FEW_NODES = 200_000  # for each partial symbol, at first and beyond: some columns and a bound, not a proof

@@ -48,9 +48,8 @@ ROWS = 1024.0  # rows are multiplied by this: the solver takes elements below 1e
 PRECISE = 1e-16  # errors of rows and reduced costs that need no refinement, for each symbol
 MAGNIFIED = 1e6  # the most that errors are magnified at once
 LARGE = 1e6  # lifts from which on columns are scaled
-CLOSED = (
-    0.9  # of the tolerance: the value is measured again after the last program, and this leaves room for it
-)
+# Of the tolerance: the value is measured again after the last program, and this leaves room for it.
+CLOSED = 0.9
 EXACT = 1e-13  # errors of row sums that are left as they are
 FINE = 1e-8  # tolerances below this need programs solved to full precision in every round
 UNUSED = 1e-14  # columns that no symbol uses more often than this are dropped

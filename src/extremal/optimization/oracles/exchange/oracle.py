@@ -290,9 +290,8 @@ class ExchangeOracle(MixingOracle):
     goal: float = 0.01
     aim: float = 0.007  # a gap so far below the goal leaves room for fewer outputs
     _gaps: list[float] = field(default_factory=list, repr=False)  # after each round
-    _drawn: list[Floats] = field(
-        default_factory=list, repr=False
-    )  # the last ones mixed, and those to be mixed next
+    # The last ones mixed, and those to be mixed next.
+    _drawn: list[Floats] = field(default_factory=list, repr=False)
     _work: float = 0.0  # multiplications of one step of the program in each round
 
     @property
@@ -332,9 +331,8 @@ class ExchangeOracle(MixingOracle):
         n = self.problem.size
         C = np.asarray(np.linalg.inv(mixture.inverse), dtype=np.float64)
         every = thorough and self.listed is not None and self.listed.every > 0
-        drawn = (
-            n > tuning.DRAWN_FROM
-        )  # the best of a long list are much alike: those of a wide search tell more
+        # The best of a long list are much alike: those of a wide search tell more.
+        drawn = n > tuning.DRAWN_FROM
         wide = thorough and n <= tuning.WIDEST and (drawn or not every)
         greedy = self.greedy(C, np.append(0.0, mixture.y), round_ + 1)
         found = greedy.more(2 * n * (tuning.WIDE if wide else 1), self.effort)

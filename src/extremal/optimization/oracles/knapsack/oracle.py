@@ -51,7 +51,7 @@ def column_generation(
 
 
 def chord_generation(problem: Separable, tolerance: float, effort: Effort) -> Solution:
-    """The same without exact pricing: its bound is by chords alone and holds for any finer prior, see above."""
+    """The same without exact pricing: its bound is by chords alone and holds for any finer prior."""
     return _prepared(problem, tolerance, effort, None).run(ChordOracle(problem, patience=8))
 
 
@@ -185,9 +185,8 @@ class ExactOracle(ChordOracle):
             elif priced.bound <= 1.01 * target:
                 return 0
             elif each < problem.size <= tuning.EXHAUSTIVE:
-                each = (
-                    tuning.MANY_COLUMNS  # columns in use may stand in the way: by its table f is larger than it is
-                )
+                # Columns in use may stand in the way: by its table f is larger than it is.
+                each = tuning.MANY_COLUMNS
             elif self.most_nodes < tuning.NODES_TO_THE_END:
                 self.most_nodes *= 8  # the search was cut short
             else:

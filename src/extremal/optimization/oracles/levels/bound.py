@@ -30,9 +30,8 @@ from ...reductions import ULP, QuadraticProblem, efficiency_bound
 from ...set_levels import SetLevels
 from ..exchange.relaxation import fixed_point, gradient
 
-FEW_FIT = (
-    math.e
-)  # e^epsilon, above which few symbols have the largest lift, and the mean of lifts does not say enough
+# e^epsilon, above which few symbols have the largest lift, and the mean of lifts does not say enough.
+FEW_FIT = math.e
 RANK = 8  # columns of a
 COLUMNS = 6 + RANK  # of cells
 KEPT = 200  # relaxed vectors that a bound returns

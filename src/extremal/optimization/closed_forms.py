@@ -325,9 +325,8 @@ def uniform(problem: Problem, effort: Effort) -> Found:
 def _in_first_region(problem: Problem, mechanism: Mechanism, name: str) -> Found:
     """Theorem 3. y_j = pi_j (c m - m_j) / (c - 1), m_j the utility of vertex v_j and m its mean: y . v_j = m_j."""
     c, pi, utility = problem.lifts.high, problem.nominal.probabilities, problem.utility
-    spread = (
-        math.expm1(problem.epsilon) if tiny(problem) else c - 1
-    )  # c is what lift vectors are held against
+    # c is what lift vectors are held against.
+    spread = math.expm1(problem.epsilon) if tiny(problem) else c - 1
     low = -np.minimum(spread * ((1 - pi) / pi), 1.0)  # of the lift of symbol j in v_j, less 1
     if isinstance(utility, FInformation) and tiny(problem):
         # From lifts less 1: a matrix of doubles says little of an epsilon near 1e-16, and its value as little.

@@ -5,7 +5,7 @@ estimated shares is J^-1 - pi pi' per report, and the value of a design is its e
 report is worth.
 
 The best mixture of lift vectors is known for simplices, and for uniform priors with difference sets. Else an oracle
-finds vectors and a bound over all: `listed` for few symbols, `exchange` for more, `levels` for a set of priors.
+finds vectors and a bound over all: `exchange`, for few symbols `listed` before it, or `levels` for a set of priors.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort) -> Solution:
     """Column generation, or for many symbols vectors of equal weights, whose best weights take too long to find.
 
     It begins with randomized response, which is also what is left if time is up before the first mixture. Few symbols
-    have all vectors mixed at once; columns are generated after it where that misses the goal, as with masses of which
-    some are too small for it.
+    have all vectors mixed at once; columns are generated only where that misses the goal, as it does where masses are
+    too different.
     """
     simple, start = randomized_response(true), None
     if true.alike and effort.rounds > 0:

@@ -265,9 +265,8 @@ def largest_under_ldp(problem: Problem, effort: Effort) -> Found:
     prior = _small(problem, "design(PriorSet.at_least(prior, 0), epsilon)")
     if problem.epsilon <= NOTHING:
         return constant(problem, effort)
-    patterns = (
-        1 + (bounded_exp(problem.epsilon) - 1) * _sets(prior.size)[:-1]
-    )  # the last one is constant, too
+    # The last one would be constant, too.
+    patterns = 1 + (bounded_exp(problem.epsilon) - 1) * _sets(prior.size)[:-1]
     lifts = np.vstack((np.ones(prior.size), patterns / (patterns @ prior.probabilities)[:, None]))
     gains = problem.mu(lifts)
     master = Master(prior.probabilities, 0.0, float(lifts.max()), max(float(np.abs(gains).max()), 1e-300))

@@ -74,9 +74,8 @@ class Master:
         self.scale = scale  # of the objective, so that tolerances are relative
         self.lifts = np.zeros((0, len(pi)))
         self.gains = np.zeros(0)
-        self._units = np.zeros(
-            0
-        )  # of the weights, 1 unless lifts are so large that the solver would refuse them
+        # Of the weights, 1 unless lifts are so large that the solver would refuse them.
+        self._units = np.zeros(0)
         self._seen: set[bytes] = set()
         n = len(pi)
         # The rows are scaled already; the simplex method can cycle.
@@ -378,9 +377,8 @@ def gain_program(pi: Floats, gain: Floats, low: float, high: float) -> Solution:
     one = np.ones((n, 1))
     # Variables: q_00, q_01, ..., then rho.
     each = eye_array(w * n)
-    t = (
-        math.sqrt(high) if high > LARGE else 1.0
-    )  # t^2 rho instead of rho, t times the means: no element is extreme
+    # t^2 rho instead of rho, t times the means: no element is extreme.
+    t = math.sqrt(high) if high > LARGE else 1.0
     above = hstack((each, kron(eye_array(w), -high / t**2 * one)))
     below = hstack((-each, kron(eye_array(w), low / t**2 * one)))
     sums = hstack((kron(np.ones((1, w)), eye_array(n)), coo_array((n, w))))

@@ -173,9 +173,8 @@ class ExactOracle(ChordOracle):
             priced = self._price(run, y, threshold, each)
             run.nodes += priced.nodes
             if problem.size <= tuning.EXHAUSTIVE and priced.nodes > problem.size * self.most_nodes / 4:
-                self.most_nodes = min(
-                    2 * self.most_nodes, tuning.NODES_TO_THE_END
-                )  # most searches were cut short
+                # Most searches were cut short.
+                self.most_nodes = min(2 * self.most_nodes, tuning.NODES_TO_THE_END)
             run.offer(y, priced.bound)
             found = run.add(problem.lifts(priced.full, priced.partial))
             if found or run.closed or run.effort.over:

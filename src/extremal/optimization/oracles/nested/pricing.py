@@ -120,9 +120,8 @@ class SumLattice:
             found.outer.append(lattice_trace(self.counts, takes, int(A[column])))
         others = self._one_more(y, found)
         nodes = tuning.CELL * n * total * (1 + others) + tuning.PAIR * value.size
-        alone = (
-            self.least[self.counts] > self.need - NEAR
-        )  # single symbols need not use up what the set allows
+        # Single symbols need not use up what the set allows.
+        alone = self.least[self.counts] > self.need - NEAR
         m, own = self.counts[alone], -y[alone]
         bound = float(self._values(m, m, own, own).max(initial=found.bound))
         inner, outer = (np.array(x, dtype=np.bool_).reshape(-1, n) for x in (found.inner, found.outer))

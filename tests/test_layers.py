@@ -187,7 +187,7 @@ def test_modules_import_one_another_in_no_circle():
 
 
 def test_folders_inside_a_package_import_one_another_in_no_circle():
-    """`optimization/quadratic` builds on `optimization/robust`, say, and not the other way round as well."""
+    """`optimization/oracles` builds on `optimization/masters`, say, and not the other way round as well."""
     graph: dict[str, set[str]] = {}
     for module in (m for m in INNER if m.count(".") > 2):
         folder = module.rsplit(".", 1)[0]

@@ -79,7 +79,7 @@ class Blocks:
     def likeliest(self, prior: Prior) -> NDArray[np.intp]:
         """The likeliest symbol of each block, the first of equally likely ones."""
         order = np.lexsort((-prior.probabilities, self.numbers))
-        return np.asarray(order[self.starts[:-1]])
+        return order[self.starts[:-1]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,7 +56,7 @@ def lift(prior: Prior, mechanism: Mechanism) -> Floats:
     P = mechanism.matrix
     largest = P.max(axis=0)
     Q = np.divide(P, largest, out=np.ones_like(P), where=largest > 0)  # scaled: P_Y may underflow
-    return np.asarray(np.where(largest > 0, Q / (prior.probabilities @ Q), 1.0))
+    return np.where(largest > 0, Q / (prior.probabilities @ Q), 1.0)
 
 
 def pml(prior: Prior | PriorSet, mechanism: Mechanism) -> Floats:
@@ -95,7 +95,7 @@ def _worst_pml(priors: PriorSet, mechanism: Mechanism) -> Floats:
     largest = P.max(axis=0)
     Q = np.divide(P, largest, out=np.ones_like(P), where=largest > 0)
     mean = np.minimum(priors.smallest_means(Q), 1.0)
-    return np.asarray(np.where(mean > 0, -np.log(np.where(mean > 0, mean, 1.0)), np.inf)) + 0.0
+    return np.where(mean > 0, -np.log(np.where(mean > 0, mean, 1.0)), np.inf) + 0.0
 
 
 def epsilon_pml(prior: Prior | PriorSet, mechanism: Mechanism) -> float:

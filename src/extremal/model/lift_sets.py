@@ -110,7 +110,7 @@ class SetLifts:
         s = np.divide(c - 1, need, out=np.zeros_like(need), where=moving)
         s = np.minimum(s, np.divide(1.0, depth, out=np.zeros_like(depth), where=moving))  # lifts stay >= 0
         s = np.where(np.abs(s - 1) <= EXACT, 1.0, s)[:, None]
-        return np.asarray(np.where(s == 1.0, lifts, np.maximum(1 + s * (lifts - 1), 0.0)))
+        return np.where(s == 1.0, lifts, np.maximum(1 + s * (lifts - 1), 0.0))
 
     def repaired(self, mechanism: Mechanism) -> Mechanism:
         """The mechanism, mixed with its own output distribution if rounding put its leakage above epsilon."""

@@ -151,7 +151,7 @@ class Mechanism:
             How common each answer is.
         """
         check_match(prior, self)
-        return np.asarray(prior.probabilities @ self.matrix)
+        return prior.probabilities @ self.matrix
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Mechanism):

@@ -510,4 +510,4 @@ def _smoothed(bounds: Bounds, toward: Prior) -> Floats:
     near = np.divide(room, np.abs(away), out=np.ones_like(away), where=away != 0)
     length = float(np.abs(away).sum())
     step = min(1.0, 0.5 * bounds.radius / length if length else 1.0, 0.5 * float(near.min()))
-    return np.asarray(bounds.center + step * away)
+    return bounds.center + step * away

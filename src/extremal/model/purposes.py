@@ -36,7 +36,7 @@ class Mean(Purpose):
         s = _moderate(s)
         s = _moderate(s - s.min())  # a constant changes no error, and this keeps precision
         s = s - prior.probabilities @ s
-        return np.asarray(np.multiply.outer(s, s))
+        return np.multiply.outer(s, s)
 
 
 def mean(scores: Mapping[object, float] | Sequence[float]) -> Mean:

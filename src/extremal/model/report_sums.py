@@ -66,7 +66,7 @@ class Stage:
 
     def estimate(self) -> Floats:
         """Shares that may be negative, and sum to 1."""
-        return np.asarray(self.scores(np.eye(len(self.expected)))[0] @ self.counts / self.reports)
+        return self.scores(np.eye(len(self.expected)))[0] @ self.counts / self.reports
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,7 +305,7 @@ def _center(sets: Floats, least: Floats, lower: Floats, upper: Floats) -> Floats
     program.add_rows(np.full(len(sets), -np.inf), least, rows)
     program.add_rows(np.ones(1), np.ones(1), np.append(np.ones(n), 0.0)[None])
     program.run()
-    return np.asarray(program.solution()[0][:n])
+    return program.solution()[0][:n]
 
 
 def within(shares: Floats, lower: Floats, upper: Floats) -> Floats:
@@ -321,4 +321,4 @@ def within(shares: Floats, lower: Floats, upper: Floats) -> Floats:
     free = (found > lower) & (found < upper)
     if free.any():
         found[np.flatnonzero(free)[0]] += 1 - math.fsum(found)
-    return np.asarray(np.clip(found, lower, upper))
+    return np.clip(found, lower, upper)

@@ -422,13 +422,13 @@ def _mutual_information(t: Floats) -> Floats:
     # log1p is precise near 1, but near 0, where u is -1 up to rounding, only log is.
     log = np.where(t > 0.5, np.log1p(np.maximum(u, -0.5)), np.log(np.where(t > 0, t, 1.0)))
     near, direct = np.abs(u) < NEAR, t * log - u
-    return np.asarray(np.where(near, _series(u), direct) if near.any() else direct)
+    return np.where(near, _series(u), direct) if near.any() else direct
 
 
 def _series(u: Floats) -> Floats:
     """(1 + u) log(1 + u) - u = sum over k >= 2 of (-u)^k / (k (k - 1)), for |u| < NEAR; beyond, a number."""
     u = np.minimum(np.maximum(u, -NEAR), NEAR)
-    return np.asarray(u * u * (1 / 2 - u * (1 / 6 - u * (1 / 12 - u * (1 / 20 - u / 30)))))
+    return u * u * (1 / 2 - u * (1 / 6 - u * (1 / 12 - u * (1 / 20 - u / 30))))
 
 
 def _total_variation(t: Floats) -> Floats:
@@ -450,7 +450,7 @@ def _jensen_shannon(t: Floats) -> Floats:
     """(t log t - (1 + t) log((1 + t)/2)) / 2."""
     u = t - 1
     direct = _mutual_information(t) + u - (2 + u) * np.log1p(u / 2)
-    return np.asarray(np.where(np.abs(u) < NEAR, _series(u) - 2 * _series(u / 2), direct) / 2)
+    return np.where(np.abs(u) < NEAR, _series(u) - 2 * _series(u / 2), direct) / 2
 
 
 NEAR_ONE: dict[Generator, Generator] = {
@@ -469,7 +469,7 @@ def near_one(f: Generator, u: Floats) -> Floats:
         return f(np.maximum(1 + u, 0.0))
     if near.all():
         return NEAR_ONE[f](u)
-    return np.asarray(np.where(near, NEAR_ONE[f](np.where(near, u, 0.0)), f(np.maximum(1 + u, 0.0))))
+    return np.where(near, NEAR_ONE[f](np.where(near, u, 0.0)), f(np.maximum(1 + u, 0.0)))
 
 
 mutual_information = FInformation(_mutual_information, "mutual information")

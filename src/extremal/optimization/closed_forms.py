@@ -135,7 +135,7 @@ def _exchanged(x: Floats, count: int, rng: np.random.Generator) -> tuple[Floats,
         a, b = _exchanges(rows[row], waves @ (F[row].conj() * times / np.maximum(power, NONE) ** 2))
         step = (rows[row, b] - rows[row, a])[:, None] * (waves[a] - waves[b])
         after = power - np.abs(F[row]) ** 2 + np.abs(F[row] + step) ** 2
-        losses = np.asarray(_loss(after, times))
+        losses = _loss(after, times)
         first = int(np.argmin(losses))
         if losses[first] < best * (1 - LESS):
             best, idle, power = losses[first], 0, after[first]
@@ -337,7 +337,7 @@ def _in_first_region(problem: Problem, mechanism: Mechanism, name: str) -> Found
         gains = problem.mu(lifts)
     mean = float(pi @ gains)
     off = mean - gains  # rounding in the mean would be divided by the spread, too
-    dual = better_conditioned(np.asarray(pi * (mean + (off - float(pi @ off)) / spread)), pi, gains)
+    dual = better_conditioned(pi * (mean + (off - float(pi @ off)) / spread), pi, gains)
     return Found(name, mechanism, proof=dual, value=mean if tiny(problem) else None)
 
 

@@ -24,7 +24,7 @@ from .._common.words import aligned
 from ..errors import OptionError, SolverError
 from ..model.leakage import ROUNDING, epsilon_pml
 from ..model.leakage_measures import ldp_epsilon, lip_epsilon, maximal_leakage
-from ..model.levels import LDP, LIP, MaximalLeakage, Notion, check_epsilon
+from ..model.levels import LDP, LIP, MaximalLeakage, check_epsilon
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
@@ -45,7 +45,7 @@ from .estimates import randomized_response
 from .finish import Design, Found, finish
 from .masters.quadratic import cut
 from .problem import Problem
-from .reductions import QuadraticProblem, Symbols, ridged
+from .reductions import Symbols, ridged
 from .set_levels import SetLevels
 from .utilities import LARGEST_LISTED
 
@@ -374,7 +374,11 @@ def fewer_reports(design: Design, most: int) -> Design:
     problem = symbols.apply(pi, design.epsilon, A)
     P = design.mechanism.matrix[:, design.mechanism.matrix.max(axis=0) > 0][symbols.order]
     q = problem.pi @ P
-    simple = _made(design, symbols.order, *_simple(design, symbols.order, problem))
+    if design.prior_set is None:
+        response = randomized_response(problem)
+    else:
+        response = SetLevels.of(design.prior_set, design.epsilon, symbols.order).simple()
+    simple = _made(design, symbols.order, *response)
     try:
         fewer = cut(ridged(problem), (P / q - 1).T, q, most)
     except (np.linalg.LinAlgError, SolverError):
@@ -383,13 +387,6 @@ def fewer_reports(design: Design, most: int) -> Design:
         return simple
     found = _made(design, symbols.order, *fewer)
     return found if found.value >= simple.value else simple
-
-
-def _simple(design: Design, order: Ints, problem: QuadraticProblem) -> tuple[Floats, Floats]:
-    """Randomized response: lift vectors less 1, and its output distribution."""
-    if design.prior_set is None:
-        return randomized_response(problem)
-    return SetLevels.of(design.prior_set, design.epsilon, order).simple()
 
 
 def _made(design: Design, order: Ints, X: Floats, q: Floats) -> Design:
@@ -575,7 +572,8 @@ def compare(
             f"LDP and maximal leakage are left out: their programs list all sets of {prior.size} symbols"
         )
     for notion in notions:
-        found = _calibrated(partial(_level, prior, utility, notion, time_limit), prior, epsilon)
+        make = partial(designed, prior, utility=utility, notion=notion, time_limit=time_limit)
+        found = _calibrated(make, prior, epsilon)
         rows.append(Compared.of(notion.name, found.epsilon, prior, found.mechanism, utility))
         if rows[-1].pml < epsilon - 1e-6:
             notes.append(
@@ -598,10 +596,6 @@ def _with_oracles(rows: list[Compared], prior: Prior, epsilon: float, purpose: P
     else:
         notes = (f"other clients are left out: their matrices list all sets of {prior.size} symbols",)
     return Comparison(prior, epsilon, purpose, tuple(rows), notes)
-
-
-def _level(prior: Prior, utility: Utility, notion: Notion, time_limit: float | None, level: float) -> Design:
-    return designed(prior, level, utility, notion=notion, time_limit=time_limit)
 
 
 def _calibrated(make: Callable[[float], Design], prior: Prior, epsilon: float) -> Design:

@@ -152,13 +152,7 @@ def designed(
     progress: Progress | None = None,
 ) -> Design:
     """What `design` returns, for one of a series: no warning, and an interrupt ends all of it, not this one alone."""
-    return uninterrupted(
-        solve(Problem(prior, epsilon, utility, notion), Effort(tolerance, time_limit, progress))
-    )
-
-
-def uninterrupted(found: Design) -> Design:
-    """The design, if nobody interrupted it: in a series of designs the best so far of one is no result."""
-    if found.stats.interrupted:
+    found = solve(Problem(prior, epsilon, utility, notion), Effort(tolerance, time_limit, progress))
+    if found.stats.interrupted:  # in a series of designs the best so far of one is no result
         raise KeyboardInterrupt
     return found

@@ -137,10 +137,10 @@ class Effort:
         if self._whole is not None:
             self._whole.stop()
 
-    def part(self, share: float, at_least: float = 0.0) -> Effort:
+    def part(self, share: float) -> Effort:
         """A share of what is left, as an effort of its own."""
         seconds = None if self._end == math.inf else share * max(self.seconds, 0.0)
-        return Effort(self.tolerance, seconds, self.progress, max(share * self.left, at_least), self)
+        return Effort(self.tolerance, seconds, self.progress, share * self.left, self)
 
     def tell(self, value: float, upper: float) -> None:
         """Call progress, unless it was interrupted."""

@@ -85,9 +85,7 @@ class SetLevels:
     def least(self, members: Floats) -> Floats:
         """h of sets of symbols, given as rows of zeros and ones."""
         outside = (1 - members) @ self.upper
-        return np.asarray(
-            np.maximum(np.maximum(members @ self.center - self.moved, members @ self.lower), 1 - outside)
-        )
+        return np.maximum(np.maximum(members @ self.center - self.moved, members @ self.lower), 1 - outside)
 
     def starts(self, rng: np.random.Generator, count: int) -> Ints:
         """Levels of random vectors: sets filled in random orders; one more symbol, or all others, in the middle."""
@@ -189,7 +187,7 @@ def nested_columns(priors: PriorSet, c: float, inner: Bools, outer: Bools) -> Fl
     noise = _noise(c)
 
     def excess(sets: Floats) -> Floats:
-        return np.asarray(1 - c * priors.smallest_means(sets.T))
+        return 1 - c * priors.smallest_means(sets.T)
 
     large = outer.astype(np.float64)
     large[excess(large) >= -noise] = 1.0
@@ -197,7 +195,7 @@ def nested_columns(priors: PriorSet, c: float, inner: Bools, outer: Bools) -> Fl
     one, other = small / (small @ pi)[:, None], large / (large @ pi)[:, None]
     e, d = excess(small) / (small @ pi), excess(large) / (large @ pi)
     share = np.where(e <= noise, 1.0, d / np.where(e <= noise, -1.0, d - e))[:, None]
-    return np.asarray(share * one + (1 - share) * other)
+    return share * one + (1 - share) * other
 
 
 def nested_sets(lifts: Floats) -> tuple[Bools, Bools]:
@@ -233,4 +231,4 @@ def best_symmetric(priors: PriorSet, c: float, mu: Callable[[Floats], Floats]) -
 
 def _mixed(one: Floats, others: Floats, share: Floats) -> Floats:
     """`share` of the first with each of the others."""
-    return np.asarray(share[:, None] * one + (1 - share[:, None]) * others)
+    return share[:, None] * one + (1 - share[:, None]) * others

@@ -217,14 +217,14 @@ def choose_over_set(problem: Problem, lifts: SetLifts) -> str:
 def best_over_set(problem: Problem, effort: Effort, lifts: SetLifts) -> Found:
     """The mechanism of largest utility under the nominal prior that satisfies epsilon-PML for the whole set."""
     auto = choose_over_set(problem, lifts)
-    if auto == "constant":
-        return replace(constant(problem, effort), method="robust constant")
-    if auto == "identity":
-        return replace(identity(problem, effort), method="robust identity")
+    if auto in ("constant", "identity"):
+        return replace(WAYS[auto](problem, effort), method=f"robust {auto}")
     name = auto if problem.oracle == "auto" else problem.oracle
-    solution = (
-        _generated(problem, effort, lifts) if name == "column-generation" else LISTED[name](problem, lifts)
-    )
+    if name == "column-generation":
+        effort.for_size(lifts.priors.size, tuning.NODES_IN_PROGRAMS)
+        solution = robust_generation(problem, lifts, effort)
+    else:
+        solution = LISTED[name](problem, lifts)
     mechanism = solution.mechanism(problem.nominal.labels)
     assert isinstance(problem.utility, Utility)
     if mechanism.shape[1] > problem.nominal.size:
@@ -233,24 +233,18 @@ def best_over_set(problem: Problem, effort: Effort, lifts: SetLifts) -> Found:
     return Found(f"robust {name}", mechanism, solution.upper, solution.proof, stats=solution.stats)
 
 
-def _enumerated(problem: Problem, lifts: SetLifts) -> Solution:
-    """The optimum over all extremal lift vectors of the set."""
-    vertices = robust_vertices(lifts.priors, lifts.c)
-    gains = problem.mu(vertices)
+def _best_of(problem: Problem, lifts: Floats) -> Solution:
+    """The optimum over these lift vectors."""
+    gains = problem.mu(lifts)
     scale = max(float(np.abs(gains).max()), 1e-300)
-    master = Master(lifts.prior.probabilities, 0.0, float(vertices.max()), scale)
-    return listed_program(master, vertices, gains, problem.mu)
-
-
-def _generated(problem: Problem, effort: Effort, lifts: SetLifts) -> Solution:
-    """Columns made as they are needed."""
-    return robust_generation(problem, lifts, effort.for_size(lifts.priors.size, tuning.NODES_IN_PROGRAMS))
+    master = Master(problem.nominal.probabilities, 0.0, float(lifts.max()), scale)
+    return listed_program(master, lifts, gains, problem.mu)
 
 
 LISTED: dict[str, Callable[[Problem, SetLifts], Solution]] = {
     "binary": binary_over_set,
     "uniform": uniform_over_set,
-    "enumeration": _enumerated,
+    "enumeration": lambda problem, lifts: _best_of(problem, robust_vertices(lifts.priors, lifts.c)),
 }
 
 LARGEST_LISTED = 14  # symbols: 2^14 patterns
@@ -268,9 +262,7 @@ def largest_under_ldp(problem: Problem, effort: Effort) -> Found:
     # The last one would be constant, too.
     patterns = 1 + (bounded_exp(problem.epsilon) - 1) * _sets(prior.size)[:-1]
     lifts = np.vstack((np.ones(prior.size), patterns / (patterns @ prior.probabilities)[:, None]))
-    gains = problem.mu(lifts)
-    master = Master(prior.probabilities, 0.0, float(lifts.max()), max(float(np.abs(gains).max()), 1e-300))
-    solution = listed_program(master, lifts, gains, problem.mu)
+    solution = _best_of(problem, lifts)
     every = SetLifts(PriorSet.at_least(prior, 0.0), problem.epsilon)
     mechanism = every.repaired(solution.mechanism(prior.labels))
     return Found("staircase", mechanism, solution.upper, solution.proof)
@@ -287,10 +279,10 @@ def largest_under_maximal_leakage(problem: Problem) -> Found:
     gains = problem.mu(sets)
     scale = max(float(np.abs(gains).max()), 1e-300)
     program = Program({"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}, True)
-    most, none = min(budget, float(prior.size)), np.zeros((0, 0))
+    most = min(budget, float(prior.size))
     rows = np.column_stack((sets, np.ones(len(sets))))  # of each set: its symbols, and what it costs
     right = np.append(np.ones(prior.size), most)
-    program.add_rows(np.append(right[:-1], -INFINITE), right, none.reshape(prior.size + 1, 0))
+    program.add_rows(np.append(right[:-1], -INFINITE), right, np.zeros((len(right), 0)))
     program.add_columns(gains / scale, np.zeros(len(sets)), np.full(len(sets), INFINITE), rows)
     if (status := program.run()) != "optimal":
         raise SolverError(f"the program for maximal leakage ended with status {status}")

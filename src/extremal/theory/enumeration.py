@@ -336,7 +336,7 @@ def _candidates(pi: Floats, c: float, epsilon: float, notion: Notion) -> Floats:
     columns = (np.arange(1, 2 ** len(pi))[:, None] >> np.arange(len(pi)) & 1).astype(np.float64)
     if notion == LDP:
         columns = 1 + (c - 1) * columns
-    return np.asarray(columns / (columns @ pi)[:, None])
+    return columns / (columns @ pi)[:, None]
 
 
 def _best_mixture(pi: Floats, lifts: Floats, gains: Floats, budget: float) -> Floats:

@@ -67,8 +67,8 @@ def randomized_response_pml(prior: Prior, epsilon_ldp: float) -> Floats:
     p, epsilon_ldp = check_prior(prior).probabilities, check_epsilon(epsilon_ldp)
     # The same as -log(p + (1 - p) e^-epsilon_r), which cannot overflow; near 0 fewer digits cancel this way.
     if epsilon_ldp < 1:
-        return np.asarray(-np.log1p((1 - p) * math.expm1(-epsilon_ldp)))
-    return np.asarray(-np.log(p + (1 - p) * math.exp(-epsilon_ldp)))
+        return -np.log1p((1 - p) * math.expm1(-epsilon_ldp))
+    return -np.log(p + (1 - p) * math.exp(-epsilon_ldp))
 
 
 def randomized_response_epsilon(prior: Prior, epsilon_ldp: float) -> float:

@@ -67,7 +67,7 @@ class ClassMaster(Master):
         return spread, weight * lengths
 
     def _dual(self, u: Floats) -> Floats:
-        return np.asarray((super()._dual(u) / self.sizes)[self.classes])
+        return (super()._dual(u) / self.sizes)[self.classes]
 
 
 def turns(sizes: Ints) -> tuple[Floats, Floats]:
@@ -80,7 +80,7 @@ def turns(sizes: Ints) -> tuple[Floats, Floats]:
 
 def places(middle: Floats, m: int) -> Ints:
     """Where each symbol of a class of m stands at these times."""
-    return np.asarray((np.arange(m) - np.floor(middle * m)[:, None].astype(np.int64)) % m)
+    return (np.arange(m) - np.floor(middle * m)[:, None].astype(np.int64)) % m
 
 
 def arranged(lifts: Floats, classes: Ints) -> Floats:

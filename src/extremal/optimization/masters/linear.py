@@ -26,7 +26,7 @@ from ...errors import SolverError
 from ...theory.lift_vectors import arc_columns, lift_vertices
 from ..effort import UNLIMITED, Effort, Stats, Why
 from ..generate import Oracle, Search, Solution, generate
-from ..tuning import ELEMENT, EVALUATED, ITERATION, SOLVED_AT_ONCE
+from ..tuning import ELEMENT, ITERATION, SOLVED_AT_ONCE
 
 Utilities = Callable[[Floats], Floats]  # of lift vectors given as rows
 
@@ -215,7 +215,7 @@ class Master:
 
     def _rows(self, lifts: Floats) -> Floats:
         """Columns as they stand in the program."""
-        return np.asarray((self.high - lifts if self.absent else lifts - self.low) * (ROWS / self.side))
+        return (self.high - lifts if self.absent else lifts - self.low) * (ROWS / self.side)
 
     def _dual(self, u: Floats) -> Floats:
         """The multipliers of sum_v rho_v v = 1 from those of the rows as they are written."""
@@ -335,11 +335,6 @@ def _precise(master: Master, solution: MasterSolution) -> tuple[Floats, Floats]:
     return lifts, weights
 
 
-def evaluated(lifts: Floats) -> float:
-    """What the utilities of some columns cost."""
-    return EVALUATED * lifts.size
-
-
 def scale(pi: Floats, low: float, high: float, mu: Utilities) -> float:
     """A typical size of the objective, for tolerances that are relative: that of the arc mechanism."""
     arcs = arc_columns(pi, low, high)
@@ -353,7 +348,7 @@ def _least_squares(A: Floats, b: Floats) -> Floats:
         Q, R = np.linalg.qr(A)
         pivots = np.abs(R.diagonal())
         if pivots.min() > 1e-10 * pivots.max():
-            return np.asarray(np.linalg.solve(R, Q.T @ b))
+            return np.linalg.solve(R, Q.T @ b)
     return np.asarray(np.linalg.lstsq(A, b, rcond=None)[0])
 
 

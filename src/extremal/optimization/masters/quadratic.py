@@ -30,13 +30,13 @@ ROUNDING = 1e-11  # of what weights have to balance
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Weights of the rows, what each of them tells, the loss, C^-1, and what prices other rows: W and (y0, y).
+    """Weights of the rows, what each of them tells, the loss, C^-1, and what prices other rows: W and y.
 
     A row tells q x'Wx, in parts of the largest: rare rows count by this, not by their weight. Where the answers are
     nearly all alike, a row that is nearly always drawn tells next to nothing but balances the others: it counts by its
     weight.
 
-    `error` is how far the weights are from balance; it took so many `steps` of Newton's method.
+    `error` is how far the weights are from balance.
     """
 
     weights: Floats
@@ -44,10 +44,8 @@ class Mixture:
     loss: float
     inverse: Floats
     W: Floats
-    y0: float
     y: Floats
     error: float
-    steps: int
 
     @property
     def whole(self) -> tuple[Floats, Floats]:
@@ -79,7 +77,7 @@ def balance(X: Floats, q: Floats) -> Floats:
         q = q * (1 + E @ np.linalg.lstsq((E.T * q) @ E, target - E.T @ q, rcond=None)[0])
         if not q.min() > 0:
             break
-    return np.asarray(q)
+    return q
 
 
 def centred(X: Floats, w: Floats) -> Floats:
@@ -95,7 +93,7 @@ def centred(X: Floats, w: Floats) -> Floats:
         q = w / inside
         mean = q @ Z
         if np.all(np.abs(mean) <= 1e-9 * (q @ np.abs(Z))):
-            return np.asarray(q)
+            return q
         step = least_squares((Z.T * (q / inside)) @ Z, mean)
         along = Z @ step
         far = min(1.0, tuning.NEAREST * _reach(inside, along))
@@ -115,11 +113,11 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, effort: Effort) -
     inverse, W, gain = _priced(X, G, q)
     eta = np.linalg.lstsq(E * q[:, None], gain * q, rcond=None)[0]
     s = 0.3 / k / q
-    steps = 0
     target = np.zeros(n + 1)
     target[0] = 1.0
-    while steps < tuning.NEWTON_STEPS and not effort.pause():
-        steps += 1
+    for _ in range(tuning.NEWTON_STEPS):
+        if effort.pause():
+            break
         mu = float(q @ s) / k
         dual = E @ eta - gain - s
         primal = E.T @ q - target
@@ -154,16 +152,15 @@ def _newton(X: Floats, G: Floats, tolerance: float, q: Floats, effort: Effort) -
         q, s, eta, inverse, W, gain = new_q, new_s, new_eta, new_inverse, new_W, new_gain
     error, most = float(np.abs(E.T @ q - target).max()), float(np.max(q * gain))
     told = np.maximum(q * gain / most, q) if most > 0 else q  # else the rows are beyond what doubles hold
-    loss, y0 = float(np.sum(G * inverse)) * scale, float(eta[0]) * scale
     y = np.asarray(eta[1:] * scale, dtype=np.float64)
-    return Mixture(q, told, loss, inverse, W * scale, y0, y, error, steps)
+    return Mixture(q, told, float(np.sum(G * inverse)) * scale, inverse, W * scale, y, error)
 
 
 def _priced(X: Floats, G: Floats, q: Floats) -> tuple[Floats, Floats, Floats]:
     """C^-1 of a mixture, W = C^-1 G C^-1, and x'Wx of every row."""
     inverse = inverse_covariance(X, q)
     W = inverse @ G @ inverse
-    return inverse, W, np.asarray(np.einsum("ki,ki->k", X @ W, X), dtype=np.float64)
+    return inverse, W, np.einsum("ki,ki->k", X @ W, X)
 
 
 def inverse_covariance(X: Floats, q: Floats) -> Floats:

@@ -29,11 +29,10 @@ QUEUED = np.dtype([("bound", np.float64), ("place", np.int64)])  # in native.h
 
 @dataclass(frozen=True, eq=False)
 class PricedBound:
-    """Weights and prices, what x'Wx - y.x of no vector exceeds, and the bound that follows."""
+    """Weights and prices, and the bound that follows from them."""
 
     W: Floats
     y: Floats
-    most: float
     upper: float
 
 
@@ -99,9 +98,9 @@ class Listed:
         most = found.best + 2 * hidden_by_rounding(self.problem, W, y, widest)
         upper = efficiency_bound(self.problem, W, most)
         if not 0 < most < math.inf:
-            return PricedBound(W, y, most, upper)
+            return PricedBound(W, y, upper)
         unit = self.problem.direct / (upper * most)
-        return PricedBound(unit * W, unit * y, unit * most, upper)
+        return PricedBound(unit * W, unit * y, upper)
 
     def _between(self, a: PricedBound, b: PricedBound) -> PricedBound:
         """The best proof found on the way from one to the other, by golden sections."""

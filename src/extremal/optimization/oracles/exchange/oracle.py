@@ -182,7 +182,7 @@ def draw(
     most = max(value for _, value in values)
     enough = min(upper / (1 + goal), most * (1 - tuning.FIRST_NEAR * goal))
     needed = next(k for k, (_, value) in enumerate(values) if value >= enough)
-    return [np.asarray(X[:rows]) for rows, _ in values[: needed + 1]]
+    return [X[:rows] for rows, _ in values[: needed + 1]]
 
 
 def _drawer(greedy: Greedy, sample: Sample, effort: Effort) -> Callable[[int], None]:
@@ -407,7 +407,7 @@ def _best(mixture: Mixture, X: Floats, count: int) -> Floats:
     """So many of the vectors that would improve a mixture most."""
     V = X[:, 1:]
     gain = np.einsum("ki,ki->k", V @ mixture.W - mixture.y, V)
-    return np.asarray(X[np.argsort(-gain, kind="stable")[:count]])
+    return X[np.argsort(-gain, kind="stable")[:count]]
 
 
 def _balanced(problem: QuadraticProblem) -> tuple[Floats, Floats]:

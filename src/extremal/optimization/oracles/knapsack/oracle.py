@@ -29,8 +29,8 @@ from ... import tuning
 from ...effort import Effort
 from ...generate import Solution, clean_interrupts, relative_gap
 from ...masters.classes import ClassMaster
-from ...masters.linear import CLOSED, FINE, LinearSearch, Master, Utilities, evaluated, scale
-from ...tuning import MOVES
+from ...masters.linear import CLOSED, FINE, LinearSearch, Master, Utilities, scale
+from ...tuning import EVALUATED, MOVES
 from .separable import Lattice, PricedSets, Separable, VertexTable, integer_counts, vertex_table
 
 ROUNDED = 1e-12  # of f: smaller utilities are rounding
@@ -378,7 +378,7 @@ class MovesOracle:
             orders = np.argsort(-run.master.lifts[best] + 1e-6 * self.rng.random((len(best), n)), axis=1)
             orders = np.concatenate((orders, np.argsort(self.rng.random((n, n)), axis=1)))
             lifts = self._climb(y, orders)
-            run.effort.spend(MOVES * evaluated(lifts))
+            run.effort.spend(MOVES * (EVALUATED * lifts.size))
             found = run.add(lifts[self.mu(lifts) - lifts @ y > least])
             if found or run.effort.over:
                 return found > 0

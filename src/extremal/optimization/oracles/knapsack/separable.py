@@ -61,7 +61,7 @@ class Separable:
         worth = np.where(lifts == self.high, self.ends[1], self.ends[0])
         between = (lifts != self.low) & (lifts != self.high)
         worth[between] = self.f(lifts[between])
-        return np.asarray(worth @ self.pi, dtype=np.float64)
+        return worth @ self.pi
 
     def merged(self, block: Ints) -> Separable:
         """The same problem over blocks of symbols that share their lifts, given the block of each symbol."""
@@ -94,9 +94,7 @@ class Separable:
     def _sums(self, chosen: Bools) -> Floats:
         """The mass of each set; summed as `subset_sums` does where there are tables of them."""
         masses = np.where(chosen, self.pi, 0.0)
-        return np.asarray(
-            np.cumsum(masses, axis=1)[:, -1] if self.size <= VERTICES_TABLED else masses.sum(axis=1)
-        )
+        return np.cumsum(masses, axis=1)[:, -1] if self.size <= VERTICES_TABLED else masses.sum(axis=1)
 
     @cached_property
     def reach(self) -> tuple[Floats, Floats]:
@@ -133,7 +131,7 @@ class Separable:
         at_low, at_high = self.f(lowest), self.f(highest)
         width = highest - lowest
         slope = np.divide(at_high - at_low, width, out=np.zeros_like(width), where=width > 0)
-        return np.asarray(self.pi * slope + self.pi * float(self.pi @ (at_low - slope * lowest)))
+        return self.pi * slope + self.pi * float(self.pi @ (at_low - slope * lowest))
 
     @cached_property
     def twins(self) -> Ints | None:
@@ -151,7 +149,7 @@ class Separable:
         if self.twins is None:
             return y
         mean = np.bincount(self.twins, weights=y) / np.bincount(self.twins)
-        return np.asarray(mean[self.twins])
+        return mean[self.twins]
 
     def even_value(self) -> float:
         """The optimum if all symbols have one mass: every vertex is a permutation of one lift vector (Theorem 4)."""
@@ -326,4 +324,4 @@ def vertex_table(problem: Separable) -> VertexTable | None:
     masses = np.repeat(problem.pi, np.diff(starts))
     above = np.clip(left / masses, 0.0, problem.high - problem.low)
     gain = masses * (problem.f(problem.low + above) - problem.ends[0])
-    return VertexTable(problem, sets, starts, above, np.asarray(gain, dtype=np.float64), np.empty_like(room))
+    return VertexTable(problem, sets, starts, above, gain, np.empty_like(room))

@@ -173,7 +173,7 @@ class LevelBound:
             callback=look,
             options={"maxiter": rounds, "maxfun": 3 * rounds, "maxcor": 30, "ftol": 1e-10},
         )
-        return np.asarray(found.x), _weights(problem.pi, found.x * unit)
+        return found.x, _weights(problem.pi, found.x * unit)
 
 
 def most_by_cells(cells: Floats, weights: Weights, top: float) -> float:
@@ -205,7 +205,7 @@ def _values(weights: Weights, known: Relaxed) -> Floats:
     values -= np.sum((known.lifts @ weights.a) ** 2, axis=1)
     values += known.low_all * low.sum() - 2 * known.low_each @ low
     values += known.high_all * high.sum() - 2 * known.high_each @ high
-    return np.asarray(values)
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +221,7 @@ class Weights:
     @property
     def W(self) -> Floats:
         """The quadratic form."""
-        return np.asarray(np.diag(self.d) - self.low - self.high - self.a @ self.a.T)
+        return np.diag(self.d) - self.low - self.high - self.a @ self.a.T
 
     @property
     def base(self) -> float:

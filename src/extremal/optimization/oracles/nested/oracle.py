@@ -143,7 +143,7 @@ def _interpolated(vector: Floats, block: Ints, pi: Floats) -> Floats:
     blocks, sizes = np.bincount(block, weights=pi), np.bincount(block)
     order = np.argsort(blocks / sizes, kind="stable")
     at, by_mass = np.log(blocks / sizes)[order], (vector / blocks)[order]
-    return np.asarray(pi * np.interp(np.log(pi), at, by_mass))
+    return pi * np.interp(np.log(pi), at, by_mass)
 
 
 def _whole(
@@ -153,7 +153,7 @@ def _whole(
     pi = lifts.prior.probabilities
 
     def mu(columns: Floats) -> Floats:
-        return np.asarray(f(columns) @ pi, dtype=np.float64)
+        return f(columns) @ pi
 
     oracle = NestedOracle(NestedPricer(lifts.priors, lifts.c, f))
     search = started(lifts, mu, oracle.known, goal, effort, alike=True)

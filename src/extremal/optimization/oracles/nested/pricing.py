@@ -165,7 +165,7 @@ class SumLattice:
         edge = self.f(np.array([0.0, SMALL, self.high - SMALL, self.high]))
         slope = float(np.abs(y / self.pi).max() + np.abs(edge[[1, 3]] - edge[[0, 2]]).max() / SMALL)
         rise = np.where(A > S, self.least[A] - self.least[S], 1.0)
-        return np.asarray(4 * self.high * slope * ROUNDING * (1 + len(y) / 1000) / np.maximum(rise, STEEP))
+        return 4 * self.high * slope * ROUNDING * (1 + len(y) / 1000) / np.maximum(rise, STEEP)
 
 
 def _factor(v: Floats, pi: Floats) -> float | None:

@@ -14,16 +14,14 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._common import checks
 from .._common.types import Floats
-from ..errors import EpsilonError, OptionError, SizeError
-from ..model.levels import check_epsilon, is_uniform, region, rounding
+from ..errors import OptionError, SizeError
+from ..model.levels import is_uniform, region, rounding
 from ..model.lift_sets import PriorLifts, SetLifts
 from ..model.mechanism import Mechanism
 from ..model.mechanism import identity as identity_mechanism
-from ..model.prior import Prior
 from ..model.purpose import Purpose, QuadraticProof
 from .closed_forms import arranged, block_design, fullest
 from .effort import Effort, Why
@@ -42,6 +40,7 @@ from .reductions import (
     efficiency_bound,
     from_excess,
     most_by_vertices,
+    padded,
     ridged,
     telling,
 )
@@ -65,17 +64,19 @@ def best_for_estimates(problem: Problem, effort: Effort) -> Found:
                 "`utility=ex.mutual_information`"
             ),
         )
-    A = purpose.loss(prior)
     if epsilon <= NOTHING:
         nothing = Mechanism(np.ones((prior.size, 1)), prior.labels)
         # Above 0 something could be told, less than doubles can hold.
         return Found("constant", nothing, 0.0 if epsilon == 0 else 1.0, value=0.0)
     effort.limited(rounds=ROUNDS)
-    goal = None if effort.tolerance is None else max(effort.tolerance, FINEST)
+    A = checked_loss(purpose.loss(prior), prior.size)
     if isinstance(lifts, SetLifts) and over_many:
-        found = over_set(lifts, checked_loss(A, prior.size), problem.goal(effort), effort)
+        found = over_set(lifts, A, problem.goal(effort), effort)
         mechanism = lifts.repaired(Mechanism(found.matrix, prior.labels))
         return Found(found.method, mechanism, found.upper, found.proof, found.stats)
+    goal = None if effort.tolerance is None else max(effort.tolerance, FINEST)
+    if goal is not None:
+        checks.number(goal, "tolerance", below=1, remedy="0.01 proves one percent")
     found = best_mixture(prior.probabilities, epsilon, A, goal, effort)
     if epsilon >= prior.epsilon_max and np.count_nonzero(found.matrix) == prior.size:
         told = identity_mechanism(prior)
@@ -84,37 +85,12 @@ def best_for_estimates(problem: Problem, effort: Effort) -> Found:
     return Found(found.method, mechanism, found.upper, found.proof, found.stats)
 
 
-def best_mixture(
-    probabilities: ArrayLike,
-    epsilon: float,
-    A: ArrayLike,
-    goal: float | None = None,
-    effort: Effort | None = None,
-) -> Solution:
+def best_mixture(pi: Floats, epsilon: float, A: Floats, goal: float | None, effort: Effort) -> Solution:
     """The mixture of lift vectors of largest efficiency tr(A (diag pi - pi pi')) / tr(A Sigma), Sigma = J^-1 - pi pi'.
 
-    Parameters
-    ----------
-    probabilities
-        The prior; all masses positive.
-    epsilon
-        The level, > 0.
-    A
-        Positive semidefinite, in the order of the symbols; the identity weighs the errors of all shares equally.
-    goal
-        The relative gap to stop at; by default what is within reach for the number of symbols.
-    effort
-        What may be spent.
+    A is positive semidefinite; the identity weighs the errors of all shares equally. `goal` is the relative gap to stop
+    at; None for what is within reach for the number of symbols.
     """
-    effort = effort or Effort().limited(rounds=ROUNDS)
-    pi = Prior(np.asarray(probabilities, dtype=np.float64)).probabilities
-    A, epsilon = checked_loss(A, len(pi)), check_epsilon(epsilon)
-    if epsilon == 0:
-        raise EpsilonError(
-            "must be > 0 to estimate anything", parameter="epsilon", given="0", remedy="e.g. 0.5"
-        )
-    if goal is not None:
-        checks.number(goal, "tolerance", above=0, below=1, remedy="0.01 proves one percent")
     symbols = Symbols.merged(pi, A)
     problem = symbols.apply(pi, epsilon, A)
     if region(problem.pi, epsilon) > problem.size:
@@ -133,9 +109,7 @@ def _searched(true: QuadraticProblem, goal: float, effort: Effort) -> Solution:
     """
     simple, start = randomized_response(true), None
     if true.alike and effort.rounds > 0:
-        d = np.ones(true.size)
-        upper = efficiency_bound(true, np.diag(d), most_by_entries(true, np.diag(d)))
-        start, found = arranged(true, fullest(true), upper, QuadraticProof(d), goal, effort)
+        start, found = arranged(true, fullest(true), *_even_bound(true), goal, effort)
         if found is not None:
             return found
     proof = QuadraticProof(1 / true.most_variance)
@@ -185,7 +159,7 @@ def _mixed(
     return replace(found, method=name, stats=stats)
 
 
-def checked_loss(A: ArrayLike, size: int) -> Floats:
+def checked_loss(A: Floats, size: int) -> Floats:
     """A, if it is a symmetric positive semidefinite matrix."""
     matrix = checks.matrix(A, "A", shape=(size, size))
     scale = float(np.abs(matrix).max())
@@ -208,7 +182,8 @@ def known_mixture(problem: QuadraticProblem) -> Solution | None:
     known = simplex(problem)
     if known is not None:
         X, q = known[0], exactly_balanced(*known)
-        W = _slope(problem, X, q)
+        inverse = np.linalg.inv((X[:, 1:].T * q) @ X[:, 1:])
+        W = padded(inverse @ problem.loss @ inverse)
         y = simplex_prices(X, W)
         blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))
         upper = efficiency_bound(problem, W, most_by_vertices(problem, W, y, X, blur))
@@ -216,17 +191,14 @@ def known_mixture(problem: QuadraticProblem) -> Solution | None:
     blocks = block_design(problem) if is_uniform(problem.pi) else None
     if blocks is None:
         return None
-    n, d = problem.size, np.ones(problem.size)
-    upper = efficiency_bound(problem, np.diag(d), most_by_entries(problem, np.diag(d)))
-    return mixture_of(problem, blocks, np.full(n, 1 / n), upper, QuadraticProof(d), "block design", NO_SEARCH)
+    q = np.full(problem.size, 1 / problem.size)
+    return mixture_of(problem, blocks, q, *_even_bound(problem), "block design", NO_SEARCH)
 
 
-def _slope(problem: QuadraticProblem, X: Floats, q: Floats) -> Floats:
-    """W = C^-1 G C^-1 of a mixture, over all symbols."""
-    inverse = np.linalg.inv((X[:, 1:].T * q) @ X[:, 1:])
-    W = np.zeros((problem.size, problem.size))
-    W[1:, 1:] = inverse @ problem.loss @ inverse
-    return W
+def _even_bound(problem: QuadraticProblem) -> tuple[float, QuadraticProof]:
+    """By the variances of all symbols alike."""
+    d = np.ones(problem.size)
+    return efficiency_bound(problem, np.diag(d), most_by_entries(problem, np.diag(d))), QuadraticProof(d)
 
 
 def simplex(problem: QuadraticProblem) -> tuple[Floats, Floats] | None:

@@ -179,6 +179,13 @@ class QuadraticProblem:
         return np.asarray(inner - np.multiply.outer(weights[1:, 0] - weights[0, 0] * share, share))
 
 
+def padded(inner: Floats) -> Floats:
+    """A matrix over all symbols, with zeros for the first."""
+    whole = np.zeros((len(inner) + 1, len(inner) + 1))
+    whole[1:, 1:] = inner
+    return whole
+
+
 def make_problem(pi: Floats, epsilon: float, A: Floats) -> QuadraticProblem:
     """The problem for masses in decreasing order and A in the same order."""
     return from_excess(pi, min(math.expm1(min(epsilon, 700.0)), float((1 - pi[-1]) / pi[-1])), A)

@@ -119,6 +119,11 @@ class SetLevels:
         return np.asarray(lifts / (mass[:, None] + share * (1 - mass[:, None])) - 1)
 
 
+def every_set(n: int) -> Floats:
+    """All non-empty sets of n symbols as rows of zeros and ones, the whole alphabet last."""
+    return (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
+
+
 @dataclass(frozen=True)
 class Sets:
     """All non-empty sets of symbols, as bits, with mass and excess (1 - c h(S)) / pi(S), and whether it is <= 0."""
@@ -139,7 +144,7 @@ class Sets:
                 given=n,
                 remedy="make columns as they are needed",
             )
-        members = (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
+        members = every_set(n)
         mass = members @ priors.nominal.probabilities
         excess = 1 - c * priors.smallest_means(members.T)
         noise = _noise(c)

@@ -58,7 +58,7 @@ from .oracles.knapsack.oracle import heuristic_generation, solve_separable
 from .oracles.knapsack.separable import Separable
 from .oracles.nested.programs import robust_generation
 from .problem import Problem
-from .set_levels import LARGEST, Sets, robust_vertices
+from .set_levels import LARGEST, Sets, every_set, robust_vertices
 
 
 def choose(problem: Problem) -> str:
@@ -260,7 +260,7 @@ def largest_under_ldp(problem: Problem, effort: Effort) -> Found:
     if problem.epsilon <= NOTHING:
         return constant(problem, effort)
     # The last one would be constant, too.
-    patterns = 1 + (bounded_exp(problem.epsilon) - 1) * _sets(prior.size)[:-1]
+    patterns = 1 + (bounded_exp(problem.epsilon) - 1) * every_set(prior.size)[:-1]
     lifts = np.vstack((np.ones(prior.size), patterns / (patterns @ prior.probabilities)[:, None]))
     solution = _best_of(problem, lifts)
     every = SetLifts(PriorSet.at_least(prior, 0.0), problem.epsilon)
@@ -275,7 +275,7 @@ def largest_under_maximal_leakage(problem: Problem) -> Found:
     anything up to epsilon_max.
     """
     prior = _small(problem, "design(prior, epsilon), whose maximal leakage is at most epsilon")
-    sets, budget = _sets(prior.size), bounded_exp(problem.epsilon)
+    sets, budget = every_set(prior.size), bounded_exp(problem.epsilon)
     gains = problem.mu(sets)
     scale = max(float(np.abs(gains).max()), 1e-300)
     program = Program({"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}, True)
@@ -309,8 +309,3 @@ def _small(problem: Problem, instead: str) -> Prior:
             remedy=f"use {instead}",
         )
     return prior
-
-
-def _sets(n: int) -> Floats:
-    """All non-empty sets of n symbols as rows of zeros and ones, the whole alphabet last."""
-    return (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)

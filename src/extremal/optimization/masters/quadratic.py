@@ -20,7 +20,7 @@ from ...model.purpose import QuadraticProof
 from .. import tuning
 from ..effort import UNLIMITED, Effort, Stats, Why
 from ..generate import Oracle, Search, Solution, generate
-from ..reductions import QuadraticProblem, efficiency
+from ..reductions import QuadraticProblem, efficiency, padded
 
 HALVINGS = 30  # of a step that does not help: then it is rounding
 PRECISE = 1e-8  # of a mixture that is final
@@ -50,10 +50,7 @@ class Mixture:
     @property
     def whole(self) -> tuple[Floats, Floats]:
         """W and y over all symbols, with zeros for the first."""
-        n = len(self.y) + 1
-        W = np.zeros((n, n))
-        W[1:, 1:] = self.W
-        return W, np.append(0.0, self.y)
+        return padded(self.W), np.append(0.0, self.y)
 
 
 def mix(X: Floats, G: Floats, tolerance: float, start: Floats, effort: Effort = UNLIMITED) -> Mixture:

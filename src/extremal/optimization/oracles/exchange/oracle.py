@@ -41,7 +41,7 @@ from ...masters.quadratic import (
     mix,
     mixture_of,
 )
-from ...reductions import QuadraticProblem, efficiency, efficiency_bound
+from ...reductions import QuadraticProblem, efficiency, efficiency_bound, padded
 from ...tuning import FEW_OUTPUTS, LARGEST_MIX, NEARLY_ALL, OUTPUTS, REPEATS
 from ..listed import Listed, form
 from ..mixing import MixingOracle
@@ -64,9 +64,7 @@ class Greedy:
         own = np.einsum("ij,ji->i", inverse @ problem.loss, inverse)
         mass = np.multiply.outer(pi[1:], pi[1:])
         # Over masses z = pi * x, with zeros for the first symbol.
-        self._inverse, self._W = np.zeros((n, n)), np.zeros((n, n))
-        self._inverse[1:, 1:] = inverse / mass
-        self._W[1:, 1:] = inverse @ problem.loss @ inverse / mass
+        self._inverse, self._W = padded(inverse / mass), padded(inverse @ problem.loss @ inverse / mass)
         self._light = _light(problem)
         self._y, self._pull = y / pi, tuning.PULL * np.maximum(scale, np.append(own[0], own)) / pi
         self._total, self._count = np.zeros(n), 0
@@ -136,6 +134,8 @@ class Sample:
 
         None if some are not positive.
         """
+        if not len(self.X):
+            return None
         try:
             q = balance(self.X[:, 1:], self.counts / self.counts.sum())
         except np.linalg.LinAlgError:
@@ -166,13 +166,17 @@ def draw(
     n = problem.size
     sample = Sample(n)
     values: list[tuple[int, float]] = []  # numbers of different vectors, and what these reach
-    drawn = _drawer(greedy, sample, effort)
+
+    def drawn(total: int) -> None:
+        while sample.total < total and not effort.pause():
+            sample.add(greedy.more(min(total - sample.total, n if len(sample.X) else total), effort))
+
     for each in tuning.FIRST_VECTORS[:1] if few else tuning.FIRST_VECTORS:
         rows = each * n
         if values and (rows**2 * (rows / 3 + 4 * n) > tuning.MIXING or effort.pause()):
             break
         drawn(rows)
-        made = sample.balanced(problem) if len(sample.X) else None
+        made = sample.balanced(problem)
         values.append((len(sample.X), 0.0 if made is None else made[1]))
         if values[-1][1] * (1 + goal) >= upper:
             break
@@ -183,18 +187,6 @@ def draw(
     enough = min(upper / (1 + goal), most * (1 - tuning.FIRST_NEAR * goal))
     needed = next(k for k, (_, value) in enumerate(values) if value >= enough)
     return [X[:rows] for rows, _ in values[: needed + 1]]
-
-
-def _drawer(greedy: Greedy, sample: Sample, effort: Effort) -> Callable[[int], None]:
-    """Draws until the sample holds so many vectors, or time is up."""
-
-    def drawn(total: int) -> None:
-        while sample.total < total and not effort.pause():
-            sample.add(
-                greedy.more(min(total - sample.total, len(sample.X[0]) if len(sample.X) else total), effort)
-            )
-
-    return drawn
 
 
 def _proven(
@@ -230,11 +222,10 @@ def priced(problem: QuadraticProblem, X: Floats, q: Floats) -> tuple[Floats, Flo
     """W = C^-1 G C^-1 of a mixture and the y for which x'Wx - y.x of its rows is most nearly equal."""
     V = X[:, 1:]
     inverse = inverse_covariance(V, q)
-    W = np.zeros((problem.size, problem.size))
-    W[1:, 1:] = inverse @ problem.loss @ inverse
+    W = inverse @ problem.loss @ inverse
     E = np.column_stack([np.ones(len(V)), V])
-    gain = np.einsum("ki,ki->k", V @ W[1:, 1:], V)
-    return W, np.append(0.0, least_squares((E.T * q) @ E, E.T @ (q * gain))[1:])
+    gain = np.einsum("ki,ki->k", V @ W, V)
+    return padded(W), np.append(0.0, least_squares((E.T * q) @ E, E.T @ (q * gain))[1:])
 
 
 def climb(objective: Record, pull: Floats, total: Floats, first: int, sweeps: int, X: Floats) -> None:
@@ -287,8 +278,8 @@ class ExchangeOracle(MixingOracle):
     upper: float
     listed: Listed | None
     effort: Effort
-    goal: float = 0.01
-    aim: float = 0.007  # a gap so far below the goal leaves room for fewer outputs
+    goal: float
+    aim: float  # a gap so far below the goal leaves room for fewer outputs
     _gaps: list[float] = field(default_factory=list, repr=False)  # after each round
     # The last ones mixed, and those to be mixed next.
     _drawn: list[Floats] = field(default_factory=list, repr=False)
@@ -458,7 +449,7 @@ class EvenSearch(Search):
     def solve(self) -> bool:
         """Balance the vectors, and find their best weights where that is worth its time."""
         true, sample, effort = self.relaxation.true, self.sample, self.effort
-        made = sample.balanced(true) if len(sample.X) else None
+        made = sample.balanced(true)
         if made is not None and made[1] > self.value:
             self.best, effort.value, self.name = (sample.X, made[0]), made[1], "equal weights"
         many = self.each == FEW_OUTPUTS or (effort.endless and self.each > FEW_OUTPUTS)

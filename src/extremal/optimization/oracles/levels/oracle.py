@@ -20,7 +20,7 @@ from ...closed_forms import arrange, arranged, farthest, farthest_bound
 from ...effort import Effort
 from ...generate import Solution
 from ...masters.quadratic import Mixture, QuadraticSearch, search_mixtures
-from ...reductions import QuadraticProblem, Symbols, efficiency_bound, most_by_vertices, ridged
+from ...reductions import QuadraticProblem, Symbols, efficiency_bound, most_by_vertices, padded, ridged
 from ...set_levels import LARGEST, SetLevels, Sets, robust_vertices
 from ..exchange.relaxation import most_by_entries, relax
 from ..mixing import MixingOracle
@@ -162,9 +162,7 @@ def herd(
     after it.
     """
     n, count = cone.size, len(levels)
-    whole, W, X = np.zeros((n, n)), np.zeros((n, n)), np.zeros((count, n))
-    whole[1:, 1:] = inverse
-    W[1:, 1:] = inverse @ loss @ inverse
+    whole, W, X = padded(inverse), padded(inverse @ loss @ inverse), np.zeros((count, n))
     form = record(
         "herd",
         inverse=writes(whole, np.float64, n, n),

@@ -189,12 +189,9 @@ class NestedOracle:
             self._priced(run, np.zeros(len(run.pi)) if self.first is None else self.first, self.few)
 
     def columns(self, run: LinearSearch) -> bool:
-        """Add columns that gain something; False if there are none."""
-        return self._columns(run) > 0
+        """Add columns that gain something; False if there are none.
 
-    def _columns(self, run: LinearSearch) -> int:
-        """Columns at prices between those of the program and those of the best bound, else at the former alone.
-
+        They are found at prices between those of the program and those of the best bound, else at the former alone.
         Prices of a program with few columns are far from the last ones; those in between are nearer (Wentges,
         *Weighted Dantzig-Wolfe decomposition for linear mixed-integer programming*, 1997).
         """
@@ -202,11 +199,11 @@ class NestedOracle:
             self.seeded = True
             found = sum(self.known.add(run, self._rising(run, self.first)) for _ in range(tuning.SEEDS))
             if found:
-                return found
+                return True
         y = run.solution.dual
         if run.effort.left < self.reserve:  # whatever columns there are: time for a proof
             self.reserve = 0.0
-            return self._good(run, self._priced(run, y, math.inf).lifts)
+            return self._good(run, self._priced(run, y, math.inf).lifts) > 0
         if (
             run.dual is not None
             and relative_gap(run.solution.value, run.upper) > tuning.FAR
@@ -214,7 +211,7 @@ class NestedOracle:
         ):
             found = self._between(run, y)
             if found or run.effort.over:
-                return found
+                return found > 0
         found = self._good(run, self._rising(run, y))
         while not (found or run.closed or run.effort.over):
             priced = self._priced(run, y, self.most)
@@ -223,7 +220,7 @@ class NestedOracle:
                 break
             if not found:
                 self.most *= tuning.MORE
-        return found
+        return found > 0
 
     def _between(self, run: LinearSearch, y: Floats) -> int:
         """Columns at prices between y and those of the best bound.

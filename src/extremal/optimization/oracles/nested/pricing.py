@@ -244,11 +244,7 @@ class NestedPricer:
         sums = self._lattice.price(y, threshold)
         effort.spend(sums.nodes)
         bound = sums.bound + self._noise(y)
-        lifts = (
-            self.rise(y, sums.inner, sums.outer, effort, tuning.NESTED_SWEEPS)
-            if len(sums.inner)
-            else np.zeros((0, len(y)))
-        )
+        lifts = self.rise(y, sums.inner, sums.outer, effort, tuning.NESTED_SWEEPS)
         values = self.f(lifts) @ self.priors.nominal.probabilities - lifts @ y
         best = float(values.max(initial=threshold))
         if best - threshold >= enough * (sums.bound - threshold):

@@ -79,6 +79,11 @@ def is_uniform(probabilities: ArrayLike) -> bool:
     return bool(p.max() - p.min() <= EQUAL * p.max())
 
 
+def every_set(n: int) -> Floats:
+    """All non-empty sets of n symbols as rows of zeros and ones, the whole alphabet last."""
+    return (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
+
+
 @dataclass(frozen=True)
 class Notion:
     """What must not exceed epsilon: PML, LDP, LIP or MaximalLeakage.

@@ -23,6 +23,7 @@ import numpy as np
 from .._common.highs import Program
 from .._common.types import Floats, Ints
 from .evidence import WHOLE_SIMPLEX
+from .levels import every_set
 
 TOGETHER = 10  # answers up to which the half-spaces of all sets of answers are taken together
 LISTED = 14  # and up to which all sets are looked at; beyond, single answers and the sum of all errors
@@ -134,11 +135,10 @@ class Sums:
         """
         n = self.size
         if n <= LISTED:
-            codes = np.arange(1, 2**n - 1)
-            sets = (codes[:, None] >> np.arange(n) & 1).astype(np.float64)
+            sets = every_set(n)[:-1]
             polytope = self._polytope(sets, error)
             single = 2 ** np.arange(n) - 1
-            others = len(codes) - 1 - single
+            others = len(sets) - 1 - single
             ends = np.concatenate((single, others))
             least = _least(polytope, sets) if n <= TOGETHER else _alone(polytope, sets, ends)
             return Told(least[single], 1 - least[others], sets, least)

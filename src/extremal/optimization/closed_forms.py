@@ -190,21 +190,8 @@ def difference_set(n: int, k: int) -> Ints | None:
         return None
     if k in (1, n - 1):
         return np.arange(k)
-    for candidate in (_known(n, k), _complement(_known(n, n - k), n)):
-        if candidate is not None and is_difference_set(candidate, n):
-            return candidate
-    return None
-
-
-def is_difference_set(residues: Ints, n: int) -> bool:
-    """Whether all differences other than 0 occur equally often modulo n."""
-    differences = (residues[:, None] - residues[None, :]) % n
-    counts = np.bincount(differences.ravel(), minlength=n)[1:]
-    return bool((counts == counts[0]).all())
-
-
-def _complement(residues: Ints | None, n: int) -> Ints | None:
-    return None if residues is None else np.setdiff1d(np.arange(n), residues)
+    found, others = _known(n, k), _known(n, n - k)
+    return np.setdiff1d(np.arange(n), others) if found is None and others is not None else found
 
 
 def _known(n: int, k: int) -> Ints | None:
@@ -294,7 +281,7 @@ def binary(problem: Problem, effort: Effort) -> Found:
     """Theorem 2. Two vertices, so y solves two equations."""
     mechanism = closed_form.binary(problem.nominal, problem.epsilon)
     if problem.nominal.region(problem.epsilon) == 1:
-        return _in_first_region(problem, mechanism, "binary")
+        return _in_first_region(problem, mechanism)
     vertices = lift(problem.nominal, mechanism).T
     dual = np.asarray(np.linalg.solve(vertices, problem.mu(vertices)), dtype=np.float64)
     return Found("binary", mechanism, proof=dual)
@@ -302,9 +289,7 @@ def binary(problem: Problem, effort: Effort) -> Found:
 
 def high_privacy(problem: Problem, effort: Effort) -> Found:
     """Theorem 3."""
-    return _in_first_region(
-        problem, closed_form.high_privacy(problem.nominal, problem.epsilon), "high-privacy"
-    )
+    return _in_first_region(problem, closed_form.high_privacy(problem.nominal, problem.epsilon))
 
 
 def uniform(problem: Problem, effort: Effort) -> Found:
@@ -318,11 +303,11 @@ def uniform(problem: Problem, effort: Effort) -> Found:
         )
     mechanism = closed_form.uniform(prior, problem.epsilon)
     if prior.region(problem.epsilon) == 1 and tiny(problem):
-        return _in_first_region(problem, mechanism, "uniform")
+        return _in_first_region(problem, mechanism)
     return Found("uniform", mechanism, proof=np.full(prior.size, utility(prior, mechanism) / prior.size))
 
 
-def _in_first_region(problem: Problem, mechanism: Mechanism, name: str) -> Found:
+def _in_first_region(problem: Problem, mechanism: Mechanism) -> Found:
     """Theorem 3. y_j = pi_j (c m - m_j) / (c - 1), m_j the utility of vertex v_j and m its mean: y . v_j = m_j."""
     c, pi, utility = problem.lifts.high, problem.nominal.probabilities, problem.utility
     # c is what lift vectors are held against.
@@ -338,7 +323,7 @@ def _in_first_region(problem: Problem, mechanism: Mechanism, name: str) -> Found
     mean = float(pi @ gains)
     off = mean - gains  # rounding in the mean would be divided by the spread, too
     dual = better_conditioned(pi * (mean + (off - float(pi @ off)) / spread), pi, gains)
-    return Found(name, mechanism, proof=dual, value=mean if tiny(problem) else None)
+    return Found("", mechanism, proof=dual, value=mean if tiny(problem) else None)
 
 
 def tiny(problem: Problem) -> bool:

@@ -24,7 +24,7 @@ from .._common.words import aligned
 from ..errors import OptionError, SolverError
 from ..model.leakage import ROUNDING, epsilon_pml
 from ..model.leakage_measures import ldp_epsilon, lip_epsilon, maximal_leakage
-from ..model.levels import LDP, LIP, MaximalLeakage, check_epsilon
+from ..model.levels import LDP, LIP, MaximalLeakage, bounded_exp, check_epsilon
 from ..model.mechanism import Mechanism, identity
 from ..model.prior import Prior, check_prior
 from ..model.prior_set import PriorSet
@@ -377,7 +377,7 @@ def fewer_reports(design: Design, most: int) -> Design:
     if design.prior_set is None:
         response = randomized_response(problem)
     else:
-        response = SetLevels.of(design.prior_set, design.epsilon, symbols.order).simple()
+        response = SetLevels.of(design.prior_set, bounded_exp(design.epsilon), symbols.order).simple()
     simple = _made(design, symbols.order, *response)
     try:
         fewer = cut(ridged(problem), (P / q - 1).T, q, most)

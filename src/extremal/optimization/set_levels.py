@@ -22,7 +22,7 @@ import numpy as np
 from .._common.types import Bools, Floats, Ints
 from .._native.library import Record, reads, record
 from ..errors import SizeError
-from ..model.levels import EQUAL, bounded_exp, rounding
+from ..model.levels import EQUAL, every_set, rounding
 from ..model.prior_set import PriorSet
 from .reductions import telling
 from .tuning import LISTED_PAIRS
@@ -43,7 +43,7 @@ class SetLevels:
     c: float
 
     @classmethod
-    def of(cls, priors: PriorSet, epsilon: float, order: Ints) -> SetLevels:
+    def of(cls, priors: PriorSet, c: float, order: Ints | slice) -> SetLevels:
         """The same for a set, with its symbols in this order."""
         return cls(
             priors.nominal.probabilities[order],
@@ -51,7 +51,7 @@ class SetLevels:
             priors.lower[order],
             priors.upper[order],
             priors.radius / 2,
-            bounded_exp(epsilon),
+            c,
         )
 
     @property
@@ -117,11 +117,6 @@ class SetLevels:
         share = np.where(self.c * h >= 1, 0.0, (1 / self.c - h) / (1 - h))[:, None]
         lifts = sets + share * (1 - sets)
         return np.asarray(lifts / (mass[:, None] + share * (1 - mass[:, None])) - 1)
-
-
-def every_set(n: int) -> Floats:
-    """All non-empty sets of n symbols as rows of zeros and ones, the whole alphabet last."""
-    return (np.arange(1, 2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._common import checks
 from .._common.highs import INFINITE, Program
 from .._common.types import Floats
-from ..errors import SizeError, SolverError, UtilityError
+from ..errors import SizeError, SolverError
 from ..model.blocks import LARGEST_DENSE, BlockMechanism, Blocks
 from ..model.leakage import ROUNDING
-from ..model.levels import bounded_exp
+from ..model.levels import bounded_exp, every_set
 from ..model.lift_sets import NOTHING, PriorLifts, SetLifts
 from ..model.mechanism import Mechanism, numbered, pair_outputs
 from ..model.prior import Prior
@@ -58,7 +57,7 @@ from .oracles.knapsack.oracle import heuristic_generation, solve_separable
 from .oracles.knapsack.separable import Separable
 from .oracles.nested.programs import robust_generation
 from .problem import Problem
-from .set_levels import LARGEST, Sets, every_set, robust_vertices
+from .set_levels import LARGEST, Sets, robust_vertices
 
 
 def choose(problem: Problem) -> str:
@@ -84,13 +83,10 @@ def choose(problem: Problem) -> str:
 
 
 def _separable(problem: Problem, effort: Effort) -> Separable:
-    """The problem as pricing sees it, if the utility is an f-information."""
-    remedy = "`utility=ex.mutual_information` is one"
-    utility = checks.instance(
-        problem.utility, "utility", FInformation, "an f-information", remedy=remedy, error=UtilityError
-    )
+    """The problem as pricing sees it, for an f-information."""
+    assert isinstance(problem.utility, FInformation)
     cells = tuning.CELLS if problem.goal(effort) >= tuning.COARSE else tuning.FINE_CELLS
-    return Separable(problem.nominal.probabilities, utility.f, problem.low, problem.lifts.high, cells)
+    return Separable(problem.nominal.probabilities, problem.utility.f, problem.low, problem.lifts.high, cells)
 
 
 def _enumeration(problem: Problem, effort: Effort) -> Found:
@@ -111,12 +107,9 @@ def _column_generation(problem: Problem, effort: Effort) -> Found:
 
 def _gain(problem: Problem, effort: Effort) -> Found:
     """One linear program with an output for each decision."""
-    remedy = "leave the oracle to `solve`"
-    utility = checks.instance(
-        problem.utility, "utility", ExpectedGain, "an ExpectedGain", remedy=remedy, error=UtilityError
-    )
-    high = problem.lifts.high
-    return _solved(problem, gain_program(problem.nominal.probabilities, utility.gain, problem.low, high))
+    assert isinstance(problem.utility, ExpectedGain)
+    pi, high = problem.nominal.probabilities, problem.lifts.high
+    return _solved(problem, gain_program(pi, problem.utility.gain, problem.low, high))
 
 
 def arc(problem: Problem, effort: Effort) -> Found:

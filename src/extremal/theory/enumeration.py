@@ -26,6 +26,7 @@ from ..model.levels import (
     Notion,
     bounded_exp,
     check_epsilon,
+    every_set,
     largest_lift,
     rounding,
 )
@@ -333,7 +334,7 @@ def _candidates(pi: Floats, c: float, epsilon: float, notion: Notion) -> Floats:
             given=len(pi),
             remedy="merge rare answers",
         )
-    columns = (np.arange(1, 2 ** len(pi))[:, None] >> np.arange(len(pi)) & 1).astype(np.float64)
+    columns = every_set(len(pi))
     if notion == LDP:
         columns = 1 + (c - 1) * columns
     return columns / (columns @ pi)[:, None]

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common import checks
-from .._common.types import Floats
 from ..errors import PriorError
 
 TOLERANCE = 1e-12
@@ -31,7 +30,7 @@ def majorizes(p: ArrayLike, q: ArrayLike, tolerance: float = TOLERANCE) -> bool:
     tolerance
         How much a partial sum may fall short.
     """
-    a, b = (np.sort(_vector(x))[::-1] for x in (p, q))
+    a, b = (np.sort(checks.numbers(x, "vector", error=PriorError))[::-1] for x in (p, q))
     if a.shape != b.shape:
         raise PriorError(
             "majorization must compare vectors of equal length",
@@ -41,7 +40,3 @@ def majorizes(p: ArrayLike, q: ArrayLike, tolerance: float = TOLERANCE) -> bool:
     if abs(math.fsum(a) - math.fsum(b)) > tolerance:
         return False
     return bool(np.all(np.cumsum(a) >= np.cumsum(b) - tolerance))
-
-
-def _vector(values: ArrayLike) -> Floats:
-    return checks.numbers(values, "vector", error=PriorError)

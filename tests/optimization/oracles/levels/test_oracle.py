@@ -107,7 +107,7 @@ def test_trees_of_cells_bound_all_vectors_and_come_near_the_largest():
     n = 5
     for k, priors in enumerate(some_sets(rng, n)):
         epsilon = (0.1, 0.7, 2.0)[k % 3]
-        cone = SetLevels.of(priors, epsilon, np.arange(n))
+        cone = SetLevels.of(priors, math.exp(epsilon), np.arange(n))
         vertices = robust_vertices(priors, math.exp(epsilon))
         for pairs in (0.0, 0.3):
             low, high = (pairs * (M + M.T) for M in np.triu(rng.random((2, n, n)), 1))

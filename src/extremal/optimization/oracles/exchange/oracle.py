@@ -354,14 +354,12 @@ class ExchangeOracle(MixingOracle):
 
     def prove(self, search: QuadraticSearch, mixture: Mixture, thorough: bool) -> None:
         """By the relaxation, or over all vectors by what prices them."""
-        n, rows = self.problem.size, len(search.rows)
-        if self.listed is not None and thorough:
-            self.listed.join(*mixture.whole)
-        upper = self.upper
-        if self.listed is not None and self.listed.best is not None and self.listed.best.upper < upper:
-            best = self.listed.best
-            upper = best.upper
-            search.offer(upper, QuadraticProof(best.W, best.y))
+        n, rows, upper = self.problem.size, len(search.rows), self.upper
+        if self.listed is not None:
+            best = self.listed.join(*mixture.whole) if thorough else self.listed.best
+            if best is not None and best.upper < upper:
+                upper = best.upper
+                search.offer(upper, QuadraticProof(best.W, best.y))
         self._work += rows**2 * (rows / 3 + 4 * n)
         self._gaps.append(upper * float(np.sum(self.true.loss * mixture.inverse)) / self.true.direct - 1)
 

@@ -113,7 +113,7 @@ def over_set(lifts: SetLifts, A: Floats, goal: float, effort: Effort) -> Solutio
     symbols = Symbols.sorted(pi, A)
     true = symbols.apply(pi, lifts.epsilon, A)
     problem = ridged(true)
-    cone = SetLevels.of(priors, lifts.epsilon, symbols.order)
+    cone = SetLevels.of(priors, lifts.c, symbols.order)
     even = cone.symmetric
     if n > (LARGEST_ALIKE if even and true.alike else LARGEST_SIZE):
         raise SizeError(

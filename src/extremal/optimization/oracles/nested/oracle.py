@@ -37,6 +37,13 @@ class Columns:
                 new.append(k)
         return run.add(lifts[new])
 
+    def add_good(self, run: LinearSearch, lifts: Floats) -> int:
+        """Add those that gain something."""
+        if not len(lifts):
+            return 0
+        values = run.mu(lifts) - lifts @ run.solution.dual
+        return self.add(run, lifts[values > max(run.worth(0.1), 0.05 * float(values.max()))])
+
 
 def started(
     lifts: SetLifts, mu: Utilities, columns: Columns, goal: float, effort: Effort, alike: bool
@@ -203,7 +210,7 @@ class NestedOracle:
         y = run.solution.dual
         if run.effort.left < self.reserve:  # whatever columns there are: time for a proof
             self.reserve = 0.0
-            return self._good(run, self._priced(run, y, math.inf).lifts) > 0
+            return self.known.add_good(run, self._priced(run, y, math.inf).lifts) > 0
         if (
             run.dual is not None
             and relative_gap(run.solution.value, run.upper) > tuning.FAR
@@ -212,10 +219,10 @@ class NestedOracle:
             found = self._between(run, y)
             if found or run.effort.over:
                 return found > 0
-        found = self._good(run, self._rising(run, y))
+        found = self.known.add_good(run, self._rising(run, y))
         while not (found or run.closed or run.effort.over):
             priced = self._priced(run, y, self.most)
-            found = self._good(run, priced.lifts)
+            found = self.known.add_good(run, priced.lifts)
             if priced.nodes < self.most:  # no more would help
                 break
             if not found:
@@ -230,9 +237,9 @@ class NestedOracle:
         """
         assert run.dual is not None
         between, before = self.inner * run.dual + (1 - self.inner) * y, run.upper
-        found = self._good(run, self._rising(run, between))
+        found = self.known.add_good(run, self._rising(run, between))
         priced = self._priced(run, between, self.few)
-        found += self._good(run, priced.lifts)
+        found += self.known.add_good(run, priced.lifts)
         better = before - run.upper > tuning.EFFECT * (before - run.solution.value)
         self.idle = 0 if better else self.idle + (priced.nodes >= self.few)
         self.inner = 1 - (1 - self.inner) / 2 if run.upper >= before else max(self.inner - 0.1, tuning.INNER)
@@ -257,10 +264,3 @@ class NestedOracle:
         random[np.arange(few), self.rng.integers(n, size=few)] = True
         more = random | (self.rng.random((few, n)) < self.rng.random((few, 1)))
         return self.pricer.rise(y, np.concatenate((inner, random)), np.concatenate((outer, more)), run.effort)
-
-    def _good(self, run: LinearSearch, lifts: Floats) -> int:
-        """Add the columns that gain something."""
-        if not len(lifts):
-            return 0
-        values = run.mu(lifts) - lifts @ run.solution.dual
-        return self.known.add(run, lifts[values > max(run.worth(0.1), 0.05 * float(values.max()))])

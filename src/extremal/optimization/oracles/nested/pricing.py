@@ -198,9 +198,7 @@ class NestedPricer:
 
     @cached_property
     def _cone(self) -> SetLevels:
-        priors = self.priors
-        pi = priors.nominal.probabilities
-        return SetLevels(pi, priors.center, priors.lower, priors.upper, priors.radius / 2, self.c)
+        return SetLevels.of(self.priors, self.c, slice(None))
 
     @cached_property
     def _branches(self) -> tuple[Floats, Floats]:

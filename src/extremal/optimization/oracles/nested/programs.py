@@ -190,16 +190,12 @@ def _climb(search: ProgramOracle, run: LinearSearch) -> int:
         return search.problem.mu(columns) - columns @ y
 
     lifts = _follow(search, run, reduced, lifts, y)
-    found = _add_good(search, run, lifts, reduced(lifts))
+    found = search.known.add_good(run, lifts)
     if found or search.program.over(run.effort):
         return found
     some = np.concatenate((lifts[: few // 2], lifts[-(few - few // 2) :]))
     lifts = climb(search.lifts.priors, search.lifts.c, reduced, some, run.effort)
-    return _add_good(search, run, lifts, reduced(lifts))
-
-
-def _add_good(search: ProgramOracle, run: LinearSearch, lifts: Floats, values: Floats) -> int:
-    return search.known.add(run, lifts[values > max(run.worth(0.1), 0.05 * float(values.max()))])
+    return search.known.add_good(run, lifts)
 
 
 def _follow(

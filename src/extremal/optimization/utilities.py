@@ -25,9 +25,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from .._common import checks
 from .._common.highs import INFINITE, Program
 from .._common.types import Floats
-from ..errors import SizeError, SolverError
+from ..errors import SizeError, SolverError, UtilityError
 from ..model.blocks import LARGEST_DENSE, BlockMechanism, Blocks
 from ..model.leakage import ROUNDING
 from ..model.levels import bounded_exp, every_set
@@ -107,9 +108,12 @@ def _column_generation(problem: Problem, effort: Effort) -> Found:
 
 def _gain(problem: Problem, effort: Effort) -> Found:
     """One linear program with an output for each decision."""
-    assert isinstance(problem.utility, ExpectedGain)
-    pi, high = problem.nominal.probabilities, problem.lifts.high
-    return _solved(problem, gain_program(pi, problem.utility.gain, problem.low, high))
+    remedy = "leave the oracle to `solve`"
+    utility = checks.instance(
+        problem.utility, "utility", ExpectedGain, "an ExpectedGain", remedy=remedy, error=UtilityError
+    )
+    high = problem.lifts.high
+    return _solved(problem, gain_program(problem.nominal.probabilities, utility.gain, problem.low, high))
 
 
 def arc(problem: Problem, effort: Effort) -> Found:

@@ -14,6 +14,7 @@ import pytest
 
 import extremal as ex
 from extremal.errors import ExtremalError
+from extremal.model.designed import Designed
 from extremal.model.purposes import Quadratic
 from tests.support.solving import design_by
 from tests.support.wording import refused
@@ -359,3 +360,43 @@ def test_the_corners_of_a_ball_are_its_worst_priors():
             sum(Fraction(a) * Fraction(b) for a, b in zip(p, column, strict=True)) for p in corners(WIDER)
         )
         assert float(exact) == pytest.approx(WIDER.smallest_means(column[:, None])[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["information", "lip", "set", "shares"])
+def test_what_is_checked_is_read_once(kind):
+    """A design that says something else when it is asked again is checked for what it said first."""
+    genuine, reads = GENUINE[kind], []
+
+    def told(name):
+        def read(self):
+            reads.append(name)
+            return getattr(genuine, name)
+
+        return property(read)
+
+    names = (*Designed.__annotations__, "mechanism")
+    assert ex.check_design(type("Told", (Designed,), {name: told(name) for name in names})()).ok
+    assert sorted(reads) == sorted(names)
+
+
+class AboveEverything(float):
+    """A number that no other exceeds, whatever it is."""
+
+    def __ge__(self, other):
+        return True
+
+    __gt__ = __ge__
+
+    def __mul__(self, other):
+        return self
+
+    __add__ = __mul__
+
+
+@pytest.mark.parametrize("kind", ["information", "lip", "set", "shares"])
+def test_a_level_that_calls_itself_larger_than_it_is_is_compared_as_a_double(kind):
+    assert not ex.check_design(replace(GENUINE[kind], epsilon=AboveEverything(0.1))).ok
+
+
+def test_an_integer_that_no_double_holds_is_no_proof():
+    assert not ex.check_design(replace(GENUINE["information"], proof=10**400)).ok

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -87,6 +88,7 @@ def check_design(design: Designed) -> Check:
             given=repr(design)[:80],
             remedy="e.g. `check_design(design(prior, 0.5))`",
         )
+    design = _Read(design)
     worth, notion, over = _kind(design)
     proof = PROOFS.get((worth, notion, over))
     if proof is None:
@@ -99,11 +101,28 @@ def check_design(design: Designed) -> Check:
     return replace(found, problems=(*found.problems, *_contradictions(design)))
 
 
+class _Read(Designed):
+    """A design of which everything is read once, epsilon as a double: what is checked is what is told."""
+
+    def __init__(self, design: Designed) -> None:
+        self.prior, self.prior_set, self.epsilon = (
+            design.prior,
+            design.prior_set,
+            check_epsilon(design.epsilon),
+        )
+        self.utility, self.notion, self.made = design.utility, design.notion, design.made
+        self.value, self.upper_bound, self.proof = design.value, design.upper_bound, design.proof
+        self.proven, self._design = design.proven, design
+
+    @cached_property
+    def mechanism(self) -> Mechanism:  # made only where it is asked for: it can be large
+        return self._design.mechanism
+
+
 def _kind(design: Designed) -> tuple[str, str, str]:
     """What a design is for, its notion, and its priors; refused where it states what is none of its kinds."""
     prior, utility = check_prior(design.prior), design.utility
     priors: object = design.prior_set  # whatever somebody put there
-    check_epsilon(design.epsilon)
     if priors is not None and not (isinstance(priors, PriorSet) and priors.nominal == prior):
         raise OptionError(
             "the set of priors of a design must have the design's prior as its nominal prior",
@@ -156,7 +175,7 @@ def _check_utility(design: Designed) -> Check:
         design.epsilon,
         utility,
         design,
-        lower_lift=design.notion.lower_lift(check_epsilon(design.epsilon)),
+        lower_lift=design.notion.lower_lift(design.epsilon),
         priors=design.prior_set,
         blocks=made if isinstance(made, BlockMechanism) else None,
     )
@@ -168,7 +187,7 @@ def _check_purpose(design: Designed) -> Check:
     assert isinstance(purpose, Purpose)  # which makes it one of its kind
     found = check_quadratic(
         prior.probabilities,
-        check_epsilon(design.epsilon),
+        design.epsilon,
         purpose.loss(prior),
         mechanism.matrix,
         number(design.value),

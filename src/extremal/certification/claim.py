@@ -234,7 +234,7 @@ def number(claim: object) -> float:
 def _checked_dual(dual: object, size: int, problems: list[str]) -> Floats | None:
     try:
         y = np.array(dual, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         y = np.zeros(0)
     if y.shape == (size,) and np.isfinite(y).all():
         return y

@@ -123,7 +123,7 @@ def count_combinations(
             f"a joint prior must be of at least 2 different columns among {shorten(eager.columns, 20)}",
             given=names,
         )
-    counted = eager.select(*names).group_by(*names).agg(narwhals.len().alias(_another(names)))
+    counted = eager.select(*names).group_by(*names).agg(narwhals.len().alias("n".join(["", *names, ""])))
     counts = {tuple(map(plain_value, row[:-1])): int(row[-1]) for row in counted.rows()}
     gaps = sum(n for label, n in counts.items() if any(map(is_missing, label)))
     if gaps:
@@ -157,10 +157,3 @@ def _in_order(labels: Iterable[Any]) -> list[Any]:
         return sorted(labels)
     except TypeError:
         return sorted(labels, key=repr)  # engines count in any order: the prior must not depend on it
-
-
-def _another(names: Sequence[Any]) -> str:
-    name = "n"
-    while name in names:
-        name += "n"
-    return name

@@ -72,16 +72,16 @@ def best_for_estimates(problem: Problem, effort: Effort) -> Found:
     A = checked_loss(purpose.loss(prior), prior.size)
     if isinstance(lifts, SetLifts) and over_many:
         found = over_set(lifts, A, problem.goal(effort), effort)
-        mechanism = lifts.repaired(Mechanism(found.matrix, prior.labels))
-        return Found(found.method, mechanism, found.upper, found.proof, found.stats)
-    goal = None if effort.tolerance is None else max(effort.tolerance, FINEST)
-    if goal is not None:
-        checks.number(goal, "tolerance", below=1, remedy="0.01 proves one percent")
-    found = best_mixture(prior.probabilities, epsilon, A, goal, effort)
-    if epsilon >= prior.epsilon_max and np.count_nonzero(found.matrix) == prior.size:
-        told = identity_mechanism(prior)
-        return Found("identity", told, found.upper, found.proof, found.stats, 1.0)
-    mechanism = PriorLifts(prior, epsilon).repaired(Mechanism(found.matrix, prior.labels))
+    else:
+        lifts, goal = PriorLifts(prior, epsilon), None
+        if effort.tolerance is not None:
+            goal = max(effort.tolerance, FINEST)
+            checks.number(goal, "tolerance", below=1, remedy="0.01 proves one percent")
+        found = best_mixture(prior.probabilities, epsilon, A, goal, effort)
+        if epsilon >= prior.epsilon_max and np.count_nonzero(found.matrix) == prior.size:
+            told = identity_mechanism(prior)
+            return Found("identity", told, found.upper, found.proof, found.stats, 1.0)
+    mechanism = lifts.repaired(found.mechanism(prior.labels))
     return Found(found.method, mechanism, found.upper, found.proof, found.stats)
 
 
@@ -182,9 +182,12 @@ def known_mixture(problem: QuadraticProblem) -> Solution | None:
     known = simplex(problem)
     if known is not None:
         X, q = known[0], exactly_balanced(*known)
-        inverse = np.linalg.inv((X[:, 1:].T * q) @ X[:, 1:])
+        V = X[:, 1:]
+        inverse = np.linalg.inv((V.T * q) @ V)
         W = padded(inverse @ problem.loss @ inverse)
-        y = simplex_prices(X, W)
+        # The y with x'Wx - y.x equal for all rows, of which there are as many as symbols.
+        right = np.einsum("ki,ki->k", X @ W, X)
+        y = np.append(0.0, np.linalg.solve(np.column_stack([np.ones(len(X)), V]), right)[1:])
         blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))
         upper = efficiency_bound(problem, W, most_by_vertices(problem, W, y, X, blur))
         return mixture_of(problem, X, q, upper, QuadraticProof(W, y), "simplex", NO_SEARCH)
@@ -223,13 +226,6 @@ def simplex(problem: QuadraticProblem) -> tuple[Floats, Floats] | None:
         np.fill_diagonal(X, (1 - pi) / pi)
         return X, pi
     return None
-
-
-def simplex_prices(X: Floats, W: Floats) -> Floats:
-    """The y with x'Wx - y.x equal for all rows, of which there are as many as symbols."""
-    right = np.einsum("ki,ki->k", X @ W, X)
-    found = np.linalg.solve(np.column_stack([np.ones(len(X)), X[:, 1:]]), right)
-    return np.append(0.0, found[1:])
 
 
 def randomized_response(problem: QuadraticProblem) -> tuple[Floats, Floats]:

@@ -65,7 +65,6 @@ class Greedy:
         mass = np.multiply.outer(pi[1:], pi[1:])
         # Over masses z = pi * x, with zeros for the first symbol.
         self._inverse, self._W = padded(inverse / mass), padded(inverse @ problem.loss @ inverse / mass)
-        self._light = _light(problem)
         self._y, self._pull = y / pi, tuning.PULL * np.maximum(scale, np.append(own[0], own)) / pi
         self._total, self._count = np.zeros(n), 0
         self._rng = np.random.default_rng(seed)
@@ -88,13 +87,16 @@ class Greedy:
         return X
 
     def _restrained(self) -> Floats:
-        """W less NUMBER times what the number of light symbols is worth."""
-        light = self._light
-        if light.stop - light.start < tuning.FEWEST_LIGHT:
+        """W less NUMBER times what the number of light symbols is worth.
+
+        A vector has room for many times as many of the lightest symbols as belong to it.
+        """
+        light = int(np.count_nonzero(np.cumsum(self._problem.pi[::-1]) <= tuning.LIGHT))
+        if light < tuning.FEWEST_LIGHT:
             return self._W
         W = self._W.copy()
-        own = np.sqrt(np.maximum(np.diagonal(W)[light], 0.0))
-        W[light, light] -= tuning.NUMBER / len(own) * np.multiply.outer(own, own)
+        own = np.sqrt(np.maximum(np.diagonal(W)[-light:], 0.0))
+        W[-light:, -light:] -= tuning.NUMBER / len(own) * np.multiply.outer(own, own)
         return W
 
     def _add(self, Z: Floats) -> None:
@@ -141,13 +143,6 @@ class Sample:
         except np.linalg.LinAlgError:
             return None
         return (q, efficiency(problem, self.X, q)) if q.min() > 0 else None
-
-
-def _light(problem: QuadraticProblem) -> slice:
-    """The lightest symbols: a vector has room for many times as many of them as belong to it."""
-    return slice(
-        problem.size - int(np.count_nonzero(np.cumsum(problem.pi[::-1]) <= tuning.LIGHT)), problem.size
-    )
 
 
 def draw(

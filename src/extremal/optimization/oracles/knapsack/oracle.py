@@ -295,8 +295,8 @@ def _spread(
             if math.fsum(y) + delta < upper:
                 upper, dual = math.fsum(y) + delta, y + delta * problem.pi
     counts = None if problem.kinds == 1 else integer_counts(problem.pi)
-    if problem.kinds == 1 and problem.size <= tuning.EVEN and problem.even_value() < upper:
-        upper, dual = problem.even_value(), problem.even_value() * problem.pi
+    if problem.kinds == 1 and problem.size <= tuning.EVEN and (even := problem.even_value()) < upper:
+        upper, dual = even, even * problem.pi
     if counts is not None and relative_gap(solution.value, upper) > tolerance:
         # Whole counts cannot fill a column exactly, which chords do not see. The last y is that of the master program.
         target = max(solution.value * (1 + tolerance / 2) - math.fsum(y), 0.0)

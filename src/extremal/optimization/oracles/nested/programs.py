@@ -45,7 +45,7 @@ class LiftProgram:
 
         n, pi = priors.size, priors.nominal.probabilities
         self.size = n
-        self.top = float(min(c, 1 / pi.min()))
+        top = float(min(c, 1 / pi.min()))
         D, U = priors.center - priors.lower, priors.upper - priors.center
         moved = min(priors.radius / 2, math.fsum(D), math.fsum(U))
         # Where every symbol can take all that may be moved, everything goes to the smallest lift: A <= lambda_i.
@@ -66,7 +66,6 @@ class LiftProgram:
         matrix = np.vstack(rows)
         self.matrix = csr_array(matrix)
         k, m = matrix.shape
-        self.variables = m
         self._program = Program(
             {
                 "primal_feasibility_tolerance": 1e-9,
@@ -75,8 +74,8 @@ class LiftProgram:
             },
             maximise=True,
         )
-        self._low, self._high = np.zeros(m), np.full(m, self.top)
-        self._low[m - 3], self._high[:n] = 1.0, np.minimum(self.top, 1 / pi)
+        self._low, self._high = np.zeros(m), np.full(m, top)
+        self._low[m - 3], self._high[:n] = 1.0, np.minimum(top, 1 / pi)
         self._program.add_columns(np.zeros(m), self._low, self._high, np.zeros((m, 0)))
         self._right, high = np.zeros(k), np.full(k, INFINITE)
         self._right[0] = high[0] = 1.0
@@ -88,9 +87,8 @@ class LiftProgram:
 
         The bound is proven from the multipliers, whatever the tolerances of the solver: all variables are bounded.
         """
-        n, m = self.size, self.variables
-        cost = np.zeros(m)
-        cost[:n] = g
+        cost = np.zeros(len(self._low))
+        cost[: self.size] = g
         scale = max(float(np.abs(cost).max()), 1e-300)
         self._program.change_costs(cost / scale)
         status = self._run()
@@ -107,7 +105,7 @@ class LiftProgram:
         z[1:] = np.minimum(z[1:], 0.0)  # rows say ">= 0", and more of them cannot help
         rest = cost - z @ self.matrix
         bound = math.fsum([float(z @ self._right), *np.maximum(rest * self._low, rest * self._high).tolist()])
-        return variables[:n], bound
+        return variables[: self.size], bound
 
     def over(self, effort: Effort) -> bool:
         """Whether nothing is left of an effort, after what was done since it was last asked."""

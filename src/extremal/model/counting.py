@@ -123,6 +123,7 @@ def count_combinations(
             f"a joint prior must be of at least 2 different columns among {shorten(eager.columns, 20)}",
             given=names,
         )
+    # The name of the counts is longer than that of any column.
     counted = eager.select(*names).group_by(*names).agg(narwhals.len().alias("n".join(["", *names, ""])))
     counts = {tuple(map(plain_value, row[:-1])): int(row[-1]) for row in counted.rows()}
     gaps = sum(n for label, n in counts.items() if any(map(is_missing, label)))

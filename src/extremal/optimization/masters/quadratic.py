@@ -297,16 +297,10 @@ class QuadraticSearch(Search):
     most: int = 0  # rows that are kept
 
     def __post_init__(self) -> None:
-        self.mixed = self.simple[0]
         self.effort.value, self.most = (
             efficiency(self.true, *self.simple),
             tuning.FEW_OUTPUTS * self.true.size,
         )
-
-    @property
-    def value(self) -> float:
-        """The efficiency of the best mixture so far."""
-        return self.effort.value
 
     def begin(self, rows: Floats, weights: Floats, start: Floats | None) -> None:
         """The first rows, some of which mix to mean 0, and others worth trying."""

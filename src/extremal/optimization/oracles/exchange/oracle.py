@@ -434,11 +434,6 @@ class EvenSearch(Search):
     def __post_init__(self) -> None:
         self.effort.value = efficiency(self.relaxation.true, *self.best)
 
-    @property
-    def value(self) -> float:
-        """The efficiency of the best mixture so far."""
-        return self.effort.value
-
     def solve(self) -> bool:
         """Balance the vectors, and find their best weights where that is worth its time."""
         true, sample, effort = self.relaxation.true, self.sample, self.effort

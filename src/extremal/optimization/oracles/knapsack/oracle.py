@@ -345,7 +345,7 @@ def heuristic_generation(
     Column generation with local search for columns: vertices are made by filling symbols in some order, and orders
     are improved by moving single symbols. Ends when `patience` searches in a row find nothing.
     """
-    oracle = MovesOracle(pi, low, high, mu, patience)
+    oracle = MovesOracle(patience)
     master = Master(pi, low, high, scale(pi, low, high, mu))
     run = LinearSearch(effort=effort, aim=CLOSED * FINE, pi=pi, mu=mu, master=master, tolerance=FINE)
     arcs = arc_columns(pi, low, high)
@@ -359,10 +359,6 @@ def heuristic_generation(
 class MovesOracle:
     """Local search from the columns in use and from random ones."""
 
-    pi: Floats
-    low: float
-    high: float
-    mu: Utilities
     patience: int
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
@@ -371,32 +367,33 @@ class MovesOracle:
 
     def columns(self, run: LinearSearch) -> bool:
         """New columns that gain something."""
-        n, y = len(self.pi), run.solution.dual
+        n, y = len(run.pi), run.solution.dual
         least = WORTH * max(abs(run.solution.value), 1e-300)
         for _ in range(self.patience):
             best = np.argsort(-run.solution.weights, kind="stable")[:n]
             orders = np.argsort(-run.master.lifts[best] + 1e-6 * self.rng.random((len(best), n)), axis=1)
             orders = np.concatenate((orders, np.argsort(self.rng.random((n, n)), axis=1)))
-            lifts = self._climb(y, orders)
+            lifts = self._climb(run, orders)
             run.effort.spend(MOVES * (EVALUATED * lifts.size))
-            found = run.add(lifts[self.mu(lifts) - lifts @ y > least])
+            found = run.add(lifts[run.mu(lifts) - lifts @ y > least])
             if found or run.effort.over:
                 return found > 0
         return False
 
-    def _climb(self, y: Floats, orders: Ints) -> Floats:
+    def _climb(self, run: LinearSearch, orders: Ints) -> Floats:
         """The vertices reached by moves of single symbols to the front, to the end or to another's place."""
         rng, (count, n) = self.rng, orders.shape
+        low, high, y = run.master.low, run.master.high, run.solution.dual
         rows = np.arange(count)
-        lifts = fill(self.pi, self.low, self.high, orders)
-        value = self.mu(lifts) - lifts @ y
+        lifts = fill(run.pi, low, high, orders)
+        value = run.mu(lifts) - lifts @ y
         for _ in range(MOVES):
             a, b = rng.integers(n, size=(2, count))
             b = np.where(rng.random(count) < 0.3, rng.choice([0, n - 1], size=count), b)
             tried = orders.copy()
             tried[rows, a], tried[rows, b] = orders[rows, b], orders[rows, a]
-            others = fill(self.pi, self.low, self.high, tried)
-            reduced = self.mu(others) - others @ y
+            others = fill(run.pi, low, high, tried)
+            reduced = run.mu(others) - others @ y
             better = reduced > value
             orders[better], lifts[better], value[better] = tried[better], others[better], reduced[better]
         return lifts

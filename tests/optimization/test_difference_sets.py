@@ -1,9 +1,12 @@
 """Cyclic difference sets: differences are counted one by one."""
 
+import math
 from collections import Counter
 
+import numpy as np
 import pytest
 
+import extremal as ex
 from extremal.optimization.closed_forms import difference_set
 
 
@@ -36,3 +39,11 @@ def test_all_differences_are_met_equally_often(n, k):
 @pytest.mark.parametrize(("n", "k"), [(8, 3), (16, 6), (43, 7), (5, 0), (5, 5), (12, 6)])
 def test_where_no_construction_gives_one_there_is_none(n, k):
     assert difference_set(n, k) is None
+
+
+def test_a_loss_that_singles_out_the_first_symbol_is_searched():
+    """The translates of a difference set are no optimum then that their bound could prove."""
+    purpose = ex.utilities.Quadratic(np.diag([5.0, 1, 1, 1, 1, 1, 1]))
+    design = ex.design(ex.Prior.uniform(7), math.log(7 / 3), purpose)
+    assert design.proven
+    assert ex.check_design(design).ok

@@ -18,7 +18,7 @@ import numpy as np
 from .._common import checks
 from .._common.types import Floats
 from ..errors import OptionError, SizeError
-from ..model.levels import is_uniform, region, rounding
+from ..model.levels import region, rounding
 from ..model.lift_sets import PriorLifts, SetLifts
 from ..model.mechanism import Mechanism
 from ..model.mechanism import identity as identity_mechanism
@@ -191,7 +191,7 @@ def known_mixture(problem: QuadraticProblem) -> Solution | None:
         blur = 4 * problem.size * ULP * float(np.max(np.abs(X) @ problem.pi))
         upper = efficiency_bound(problem, W, most_by_vertices(problem, W, y, X, blur))
         return mixture_of(problem, X, q, upper, QuadraticProof(W, y), "simplex", NO_SEARCH)
-    blocks = block_design(problem) if is_uniform(problem.pi) else None
+    blocks = block_design(problem) if problem.alike else None
     if blocks is None:
         return None
     q = np.full(problem.size, 1 / problem.size)

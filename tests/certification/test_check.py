@@ -215,3 +215,15 @@ def test_a_certified_mechanism_is_told_how_to_be_a_mechanism():
     certified = ex.certify(PRIOR, ex.design(PRIOR, 0.5, ex.mutual_information).mechanism, 0.5)
     with refused(ex.errors.MechanismError, ".mechanism"):
         ex.pml(PRIOR, certified)
+
+
+def test_a_notion_that_calls_itself_equal_to_every_other_is_refused():
+    class Every:
+        def __eq__(self, other):
+            return True
+
+        __hash__ = object.__hash__
+
+    honest = ex.design(ex.Prior([0.5, 0.3, 0.2]), 0.6)
+    with pytest.raises(ex.errors.OptionError):
+        ex.check_design(replace(honest, notion=Every()))

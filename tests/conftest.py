@@ -49,8 +49,6 @@ def pytest_xdist_auto_num_workers():
 # The files that take longest, the longest first. They start first, so that all processes end at about the same time.
 # Those that need a browser follow one another, so that they share it.
 LONGEST = [
-    "release/test_spark.py",
-    "collection/test_elements.py",
     "collection/test_form.py",
     "collection/test_routes.py",
     "explorer/test_browser.py",
@@ -59,7 +57,6 @@ LONGEST = [
     "collection/test_list_page.py",
     "collection/test_served.py",
     "collection/test_embedding.py",
-    "collection/test_hosts.py",
     "collection/test_frames.py",
     "collection/test_draws.py",
     "collection/test_looks.py",

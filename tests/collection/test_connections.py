@@ -98,7 +98,16 @@ def test_300_pupils_behind_one_address_pass_on_slow_networks(tmp_path):
         assert log == []
 
 
-@pytest.mark.parametrize("begin", [b"", b"POST", HEAD, HEAD + b"Content-Length: 9\r\n\r\n{"])
+@pytest.mark.parametrize(
+    "begin",
+    [
+        HEAD,
+        *(
+            pytest.param(x, marks=pytest.mark.slow)
+            for x in (b"", b"POST", HEAD + b"Content-Length: 9\r\n\r\n{")
+        ),
+    ],
+)
 def test_a_request_that_takes_too_long_ends_although_a_byte_comes_now_and_then(begin, tmp_path, monkeypatch):
     for name in ("HEAD_SECONDS", "BODY_SECONDS"):
         monkeypatch.setattr(connections, name, 0.5)

@@ -13,6 +13,8 @@ from tests.support.browser import PHONE, Device, axe, until
 from tests.support.closed import FIXED, SPY, Inside, words
 from tests.support.survey_site import STATIC, certified, kept, serving
 
+pytestmark = pytest.mark.slow  # a browser for half a minute; test_form looks at the page itself
+
 ANSWERS = ["never", "once", "I prefer not to say"]
 MECHANISM = certified(dict(zip(ANSWERS, [0.5, 0.3, 0.2], strict=True)), 0.6)
 OTHER = certified(dict(zip(ANSWERS, [0.2, 0.3, 0.5], strict=True)), 0.6)

@@ -130,7 +130,14 @@ def test_one_more_script_anywhere_changes_what_the_command_prints(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["start.js", "words.js", "form.js", "extremal.js", "form.css", "survey.json"]
+    "name",
+    [
+        "extremal.js",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("start.js", "words.js", "form.js", "form.css", "survey.json")
+        ),
+    ],
 )
 def test_browsers_refuse_files_that_the_page_does_not_name(device, name):
     """Each file with one more blank: what the one digest covers."""

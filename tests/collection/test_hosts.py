@@ -15,6 +15,8 @@ from tests.support.browser import PHONE, Device, screenshot, until
 from tests.support.closed import FIXED, Inside, words
 from tests.support.survey_site import STATIC, certified, kept, serving
 
+pytestmark = pytest.mark.slow  # a browser, and packages of others
+
 ANSWERS = ["never", "once", "often"]
 MECHANISM = certified(dict(zip(ANSWERS, [0.5, 0.3, 0.2], strict=True)), 0.6)
 NAME = "drinks at work, 2026"

@@ -245,7 +245,8 @@ def answer(page):
     page.click("#draw")
 
 
-@pytest.mark.parametrize("epsilon", ["0.8", "2.0"])  # with 2 everything together may be all but certain
+# With 2 everything together may be all but certain.
+@pytest.mark.parametrize("epsilon", [pytest.param("0.8", marks=pytest.mark.slow), "2.0"])
 def test_a_phone_that_has_drawn_shows_the_same_whichever_stage_runs(phone, tmp_path, epsilon):
     """It sends the report that it has kept, also after its stage; who answers later reads what that relies on."""
     survey = learning(tmp_path, SURVEY.replace("epsilon = 0.8", f"epsilon = {epsilon}"))

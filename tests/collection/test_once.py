@@ -67,6 +67,7 @@ def served(k):
     ][k]
 
 
+@pytest.mark.slow
 def test_redirects_and_changed_surveys_under_one_id_get_the_same_bytes(site, phone):
     page = phone.as_new(COUNTING)
     page.goto(site.address)

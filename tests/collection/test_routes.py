@@ -119,14 +119,12 @@ def answer_all(page, way, back_and_forth):
     on(page)
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_equal_reports_make_equal_requests_whatever_the_answers_the_language_and_the_way_back(
-    visit, site, times
-):
+@pytest.mark.slow
+def test_equal_reports_make_equal_requests_whatever_the_answers_the_language_and_the_way_back(visit, site):
     reports = [common_report(m) for m in (VISITS, PAIN, PILLS, WORK)]
     seen = set()
     for way, lang, back in zip(
-        WAYS * times, itertools.cycle(["en", "ar", "ar"]), itertools.cycle([0, 1]), strict=False
+        WAYS * 2, itertools.cycle(["en", "ar", "ar"]), itertools.cycle([0, 1]), strict=False
     ):
         page = visit()
         page.select_option("#language", lang)
@@ -515,9 +513,8 @@ def test_every_catalogue_says_the_same_with_the_same_figures(lang):
 # Whom the page keeps out
 
 
-@pytest.mark.parametrize(
-    "lang", [x if x == "ar" else pytest.param(x, marks=pytest.mark.slow) for x in LANGUAGES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("lang", LANGUAGES)
 def test_nobody_is_kept_out_in_any_language_and_state(visit, site, lang):
     """axe, and nothing wider than a small phone."""
     texts = {

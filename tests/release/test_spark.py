@@ -41,7 +41,10 @@ from tests.support.root import ROOT
 from tests.support.wording import refused
 
 # mapInArrow asks for pandas, and says so of every release that is newer than Spark's; it is not used.
-pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
+pytestmark = [
+    pytest.mark.slow,  # Java takes a core and ten seconds before the first test
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+]
 
 PAGE = ROOT / "docs" / "ecosystem.md"
 KEY = bytes(range(100, 132))

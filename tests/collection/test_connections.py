@@ -81,7 +81,9 @@ def test_2100_requests_that_do_not_end_keep_nobody_out(what, tmp_path, many_file
         other.close()
         assert store.count() >= 1
         if what in ("nothing", "head", "body"):
-            assert sum("oldest connections are closed" in said for said in log) == 1
+            told = sum("oldest connections are closed" in said for said in log)
+            # A fast machine has refused most requests with a body before so many of them wait.
+            assert told == 1 or (what == "body" and told == 0)
             assert "127.0.0" not in "".join(log)
 
 

@@ -51,7 +51,6 @@ def pytest_xdist_auto_num_workers():
 LONGEST = [
     "collection/test_form.py",
     "collection/test_routes.py",
-    "explorer/test_browser.py",
     "collection/test_once.py",
     "collection/test_learning_commands.py",
     "collection/test_list_page.py",
@@ -59,7 +58,6 @@ LONGEST = [
     "collection/test_embedding.py",
     "collection/test_frames.py",
     "collection/test_draws.py",
-    "collection/test_looks.py",
     "collection/test_connections.py",
     "cli/test_installed.py",
     "test_docs.py",

@@ -39,6 +39,7 @@ def facts(tmp_path_factory):
     return json.loads(done.out)
 
 
+@pytest.mark.slow
 def test_the_check_tells_what_learning_costs_and_is_worth(here, facts):
     found = facts["learn"]
     assert facts["epsilon"] == pytest.approx(0.7 + 0.8 + 0.7)  # the largest total, of every stage
@@ -64,6 +65,7 @@ def test_the_check_tells_what_learning_costs_and_is_worth(here, facts):
     assert "at least 44% of people give" in told
 
 
+@pytest.mark.slow
 def test_what_the_check_says_of_stages_is_what_design_and_estimate_say(here, facts):
     """The people without learning, from plan; how many times as many, from the errors of the stages by hand."""
     case = next(
@@ -246,6 +248,7 @@ def answer(page):
 
 
 # With 2 everything together may be all but certain.
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [pytest.param("0.8", marks=pytest.mark.slow), "2.0"])
 def test_a_phone_that_has_drawn_shows_the_same_whichever_stage_runs(phone, tmp_path, epsilon):
     """It sends the report that it has kept, also after its stage; who answers later reads what that relies on."""

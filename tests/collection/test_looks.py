@@ -5,6 +5,8 @@ import pytest
 from tests.support.browser import PHONE, barriers, screenshot, until
 from tests.support.survey_site import HOLD_RETRIES, RETRY, certified, serving, subsets, survey
 
+pytestmark = pytest.mark.slow  # every step of the page, in several sizes
+
 LONG = "A very long answer that goes on and on, so that it needs several lines on a phone, or even more than that"
 WORD = "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichenverleihungsurkunde"
 ARABIC, EMOJI = "نعم، مرة واحدة على الأقل", "😀🎉 👩‍👩‍👧‍👦"

@@ -140,6 +140,7 @@ def test_another_id_draws_again_and_the_page_says_so_before_it_asks(site, phone)
     assert set(kept(page)) == {f"survey {ID}", "survey another-survey"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.slow)])
 def test_tabs_that_draw_in_the_same_moment_draw_once(site, phone, rounds):
     """Several processes of the browser, all told to click at one moment of the clock, over and over."""

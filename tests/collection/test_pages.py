@@ -45,6 +45,7 @@ def test_the_four_commands_of_the_readme_go_from_an_empty_folder_to_shares(tmp_p
     assert "visits: 4 shares from 195 reports" in printed["extremal estimate survey.db"]
 
 
+@pytest.mark.slow
 def test_the_tutorial_goes_from_an_empty_folder_to_published_shares(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")  # as wide as the page

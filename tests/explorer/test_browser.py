@@ -14,6 +14,10 @@ from extremal.explorer.server import redirect_file
 from tests.support.browser import DESKTOP, PHONE, Device, axe, barriers, chromium, screenshot, until
 from tests.support.explorer import running
 
+pytestmark = (
+    pytest.mark.slow
+)  # a browser for twenty seconds; test_server and test_figures look at what it shows
+
 THREE = "never, 0.5\nonce, 0.3\noften, 0.2"
 PRIOR = ex.Prior({"never": 0.5, "once": 0.3, "often": 0.2})
 MATRIX_DATA = "document.getElementById('matrix').dataset"

@@ -83,7 +83,7 @@ def test_the_whole_way_through_csv_files_needs_no_pyarrow(tmp_path):
 COLUMNS = """
 import numpy, pandas, polars
 import extremal as ex
-from extremal.certification.certified import certify
+from extremal.certification.certify import certify
 from extremal.release.privatize import privatize
 texts, numbers = ["x", "yy", "zzz"], [1, 2, 300]
 key = bytes(range(7, 39))

@@ -26,7 +26,7 @@ docs_python := .venv-docs/bin/python
 lock_python := .venv-lock/bin/python
 
 # One process more than there are cores (tests/conftest.py): many tests wait. The tests of a file share one, so that what
-# they share, like Spark, is made once. The order of the files is that of tests/conftest.py.
+# they share, like a server, is made once. The order of the files is that of tests/conftest.py.
 all_cores := --numprocesses auto
 # The cores are busy with tests, whose own linear algebra would only get in their way on several threads. Examples of the
 # documentation and benchmarks run as a user's would.

@@ -140,19 +140,18 @@ def _mixed(
     start: Floats | None,
 ) -> Solution:
     """The best mixture of the vectors of an oracle, or what is known if that is better."""
-    proven = known.upper < oracle.upper
-    proof = known.proof if proven else oracle.proof
-    assert isinstance(proof, QuadraticProof)
     search = QuadraticSearch(
         effort=effort,
         aim=ENOUGH * goal,
-        upper=known.upper if proven else oracle.upper,
+        upper=oracle.upper,
         problem=problem,
         true=true,
         goal=goal,
-        proof=proof,
+        proof=oracle.proof,
         simple=(known.lifts, known.weights),
     )
+    assert isinstance(known.proof, QuadraticProof)
+    search.offer(known.upper, known.proof)
     found = search_mixtures(search, oracle, start)
     name = known.method if found.lifts is known.lifts else found.method
     stats = found.stats if known.stats is NO_SEARCH else known.stats + found.stats
